@@ -1,0 +1,96 @@
+"""turnhub: one honest door to all coding agents. This module holds the public names, nothing else.
+
+Plugins import from here, and from ``hub.testing`` in their tests; every other module is the hub's own.
+"""
+
+from hub.asks import Answer, Answered, AskRecord, AskRequest, Settlement, WithdrawnAsk
+from hub.errors import AgentUnavailable, ConfigError, HubError, PluginError, SteerUnsupported
+from hub.events import (
+    AnyEvent,
+    Ask,
+    By,
+    Digest,
+    Distillate,
+    Gap,
+    MessageDelivered,
+    Question,
+    QuestionOption,
+    Reasoning,
+    ReasoningDelta,
+    Status,
+    Terminal,
+    Text,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    Usage,
+    UserMessage,
+)
+from hub.hookspecs import Distilled, Evidence, FinishedTurn, PolicyBundle, Resolution, hookimpl
+from hub.transport import (
+    AgentInfo,
+    Cancellation,
+    Capability,
+    Connection,
+    Message,
+    SessionInfo,
+    Transport,
+    TurnContext,
+    Verdict,
+)
+from hub.turn import Completed, Ending, Failed, Interrupted
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AgentInfo",
+    "AgentUnavailable",
+    "Answer",
+    "Answered",
+    "AnyEvent",
+    "Ask",
+    "AskRecord",
+    "AskRequest",
+    "By",
+    "Cancellation",
+    "Capability",
+    "Completed",
+    "ConfigError",
+    "Connection",
+    "Digest",
+    "Distillate",
+    "Distilled",
+    "Ending",
+    "Evidence",
+    "Failed",
+    "FinishedTurn",
+    "Gap",
+    "HubError",
+    "Interrupted",
+    "Message",
+    "MessageDelivered",
+    "PluginError",
+    "PolicyBundle",
+    "Question",
+    "QuestionOption",
+    "Reasoning",
+    "ReasoningDelta",
+    "Resolution",
+    "SessionInfo",
+    "Settlement",
+    "Status",
+    "SteerUnsupported",
+    "Terminal",
+    "Text",
+    "TextDelta",
+    "ToolFinished",
+    "ToolStarted",
+    "Transport",
+    "TurnContext",
+    "Usage",
+    "UserMessage",
+    "Verdict",
+    "WithdrawnAsk",
+    "__version__",
+    "hookimpl",
+]

@@ -1,0 +1,174 @@
+"""Pure: an ask's states, what a valid answer is, and which asks are one.
+
+``open -> settled(by, decision) -> delivered -> closed``, or ``open -> withdrawn(reason)``. An ask that was
+delivered is closed when its turn ends; a settled one whose turn ends before the agent took it stays visible
+as settled, never delivered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct, field
+
+from hub.errors import Invalid
+from hub.events import Ask, AskKind, AskSettled, By, Decision, Question, Scope
+
+AskState = Literal["open", "settled", "delivered", "closed", "withdrawn"]
+
+
+class AskRequest(Struct, frozen=True, kw_only=True):
+    """What a transport asks for. ``tool_id`` is the tool call it is about, where there is one."""
+
+    kind: AskKind
+    tool: str
+    subject: str = ""
+    input: dict[str, Any] = field(default_factory=dict)
+    questions: tuple[Question, ...] = ()
+    danger: str | None = None
+    rationale: str | None = None
+    source: str = "sdk"
+    tool_id: str | None = None
+
+
+class Settlement(Struct, frozen=True, kw_only=True):
+    """The answer to an ask: a decision for a permission; answers or one response for a question."""
+
+    by: By
+    decision: Decision | None = None
+    scope: Scope | None = None
+    message: str | None = None
+    input: dict[str, Any] | None = None
+    answers: dict[str, str] | None = None
+    response: str | None = None
+
+
+class Answered(Struct, frozen=True, kw_only=True):
+    """What the transport gets from ``turn.ask()``: the settlement of ask ``ask_id``. The transport calls
+    ``turn.delivered_ask(ask_id)`` when the agent took it."""
+
+    ask_id: str
+    settlement: Settlement
+
+
+class WithdrawnAsk(Struct, frozen=True, kw_only=True):
+    """What the transport gets from ``turn.ask()`` when nobody may answer any more; ``reason`` says why."""
+
+    ask_id: str
+    reason: str
+
+
+Answer: TypeAlias = Answered | WithdrawnAsk
+
+
+class AskRecord(Struct, frozen=True, kw_only=True):
+    """An ask as it is shown over HTTP: what was asked, where it stands, who did what when (RFC 3339)."""
+
+    id: str
+    session_id: str
+    turn_id: str
+    state: AskState
+    ask: Ask
+    opened_at: str
+    settlement: Settlement | None = None
+    settled_at: str | None = None
+    delivered_at: str | None = None
+    reason: str | None = None
+
+
+class PermissionReply(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of an answer to a permission."""
+
+    decision: Decision
+    scope: Scope = "once"
+    message: str | None = None
+    input: dict[str, Any] | None = None
+
+
+class QuestionReply(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of an answer to a question: ``answers`` by exact question text (a list of labels for
+    multi-select is joined), or one ``response`` that answers no single question. Never both."""
+
+    answers: dict[str, str | list[str]] | None = None
+    response: str | None = None
+
+
+def coalescing_key(request: AskRequest) -> str:
+    """What makes two asks of one session the same decision: kind, tool and subject."""
+    return "\0".join((request.kind, request.tool, request.subject))
+
+
+def identical_key(request: AskRequest) -> str:
+    """What makes two asks the very same call: their input too (SHA-256, hex)."""
+    body = msgspec.json.encode([request.kind, request.tool, request.subject, request.input], order="sorted")
+    return hashlib.sha256(body).hexdigest()
+
+
+def settle(ask: Ask, reply: Mapping[str, Any], by: By) -> Settlement:
+    """The settlement that ``reply`` (a decoded JSON object) makes of ``ask``.
+
+    Raises Invalid with a sentence that names what is wrong; the ask is open still.
+    """
+    try:
+        if ask.kind == "permission":
+            return _permission(msgspec.convert(reply, PermissionReply), by)
+        return _question(ask, msgspec.convert(reply, QuestionReply), by)
+    except msgspec.ValidationError as error:
+        raise Invalid(f"This answer does not fit the {ask.kind} it answers: {error}.") from None
+
+
+def _permission(reply: PermissionReply, by: By) -> Settlement:
+    if reply.decision == "deny" and reply.input is not None:
+        raise Invalid("`input` goes with decision `allow`: a denied call has none.")
+    if reply.decision == "deny" and reply.scope == "session":
+        raise Invalid("A denial holds once: leave `scope` out.")
+    return Settlement(by=by, decision=reply.decision, scope=reply.scope, message=reply.message, input=reply.input)
+
+
+def _question(ask: Ask, reply: QuestionReply, by: By) -> Settlement:
+    if (reply.answers is None) == (reply.response is None):
+        raise Invalid("Send either `answers` or `response`, and not both.")
+    if reply.response is not None:
+        if not reply.response.strip():
+            raise Invalid("`response` is empty.")
+        return Settlement(by=by, response=reply.response)
+    given = dict(reply.answers or {})
+    wanted = [question.question for question in ask.questions]
+    if unknown := [key for key in given if key not in wanted]:
+        raise Invalid(f"No such question: {unknown[0]!r}. The questions are: {', '.join(map(repr, wanted))}.")
+    answers: dict[str, str] = {}
+    for question in ask.questions:
+        text = _joined(question, given.get(question.question))
+        if text is None:
+            raise Invalid(f"Every question wants an answer; there is none for {question.question!r}.")
+        answers[question.question] = text
+    return Settlement(by=by, answers=answers)
+
+
+def _joined(question: Question, answer: str | list[str] | None) -> str | None:
+    if answer is None:
+        return None
+    if isinstance(answer, str):
+        return answer if answer.strip() else None
+    if len(answer) > 1 and not question.multi_select:
+        raise Invalid(f"{question.question!r} takes one answer, not {len(answer)}.")
+    if not answer or not all(part.strip() for part in answer):
+        return None
+    return ", ".join(answer)
+
+
+def settled_event(ask_id: str, settlement: Settlement) -> AskSettled:
+    """The event that tells a settlement."""
+    return AskSettled(
+        ask_id=ask_id,
+        by=settlement.by,
+        decision=settlement.decision,
+        scope=settlement.scope,
+        message=settlement.message,
+        input=settlement.input,
+        answers=settlement.answers,
+        response=settlement.response,
+    )

@@ -1,0 +1,79 @@
+"""The configuration: ``turnhub.toml``, overridden by ``TURNHUB_<SECTION>__<KEY>`` in the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, field
+
+
+class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the front listens and whom it believes."""
+
+    host: str = "127.0.0.1"
+    port: int = 8420
+    allowed_hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
+    allowed_origins: tuple[str, ...] = ()
+    max_body_bytes: int = 1 << 20
+
+
+class StoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the truth lives. ``url``: embedded, redis://, rediss://, redis+sentinel://, redis+cluster://,
+    unix://. ``state``: a directory for the token, the embedded store and the transports' own files."""
+
+    url: str = "embedded"
+    state: Path = Path("~/.local/state/turnhub")
+
+
+class PluginsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which plugins are loaded, by entry point name. ``scripted`` is always there."""
+
+    enabled: tuple[str, ...] = ("tmux", "sdk", "permissions", "distiller")
+
+
+class RunnerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Bounds of the runner, in seconds unless named otherwise."""
+
+    lease_s: float = 15.0
+    interrupt_grace_s: float = 5.0
+    shutdown_grace_s: float = 5.0
+    stall_s: float = 300.0
+    batch_ms: float = 4.0
+    live_grace_s: float = 300.0
+    live_limit: int = 20_000
+
+
+class AgentConfig(Struct, frozen=True, kw_only=True):
+    """One ``[agents.NAME]``. ``options`` are all keys but the named ones; the transport checks them."""
+
+    name: str
+    transport: str
+    policy: str | None = None
+    cwd: str = "."
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class PolicyConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One ``[policies.NAME]``."""
+
+    extends: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    ask_timeout_s: float | None = None
+
+
+class Config(Struct, frozen=True, kw_only=True):
+    """The whole configuration; ``path`` is the file it came from, None when there was none. ``distiller`` is
+    handed to the distiller plugin as it stands."""
+
+    server: ServerConfig = field(default_factory=ServerConfig)
+    store: StoreConfig = field(default_factory=StoreConfig)
+    plugins: PluginsConfig = field(default_factory=PluginsConfig)
+    runner: RunnerConfig = field(default_factory=RunnerConfig)
+    agents: Mapping[str, AgentConfig] = field(default_factory=dict)
+    policies: Mapping[str, PolicyConfig] = field(default_factory=dict)
+    distiller: Mapping[str, Any] = field(default_factory=dict)
+    path: Path | None = None

@@ -1,0 +1,160 @@
+"""The seams of the hub. These docstrings are the plugin reference.
+
+A plugin is a module (or object) behind an entry point of the group ``turnhub``. It implements any of the
+hooks below with ``@hookimpl``; an implementation takes only the parameters that it wants. Hooks that decide
+something may be plain or ``async``; the hub asks them through :mod:`hub.hooks`, one at a time, in pluggy's
+order (last registered first, ``tryfirst`` and ``trylast`` respected). Wrappers are refused on those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import pluggy
+from msgspec import Struct, field
+
+from hub.asks import AskRecord, AskRequest
+from hub.events import AnyEvent, Distillate, Terminal
+from hub.transport import Message, SessionInfo, Transport, Verdict
+
+if TYPE_CHECKING:  # only named in signatures: the seams import no web framework and no command line
+    import click
+    from starlette.routing import BaseRoute
+
+hookspec = pluggy.HookspecMarker("turnhub")
+hookimpl = pluggy.HookimplMarker("turnhub")
+
+
+class Resolution(Struct, frozen=True, kw_only=True):
+    """A plugin's word on a permission. ``rule`` is the rule that gave it; ``message`` goes to the agent with
+    a deny. Any deny beats any allow, whatever order plugins come in."""
+
+    verdict: Literal["allow", "deny", "ask"]
+    rule: str
+    message: str | None = None
+    danger: str | None = None
+
+
+class PolicyBundle(Struct, frozen=True, kw_only=True):
+    """A named set of permission rules, as a plugin offers it; the same keys as ``[policies.NAME]``."""
+
+    name: str
+    extends: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    description: str = ""
+
+
+class Evidence(Struct, frozen=True, kw_only=True):
+    """What a verifier is given about a delivery: the message and what was seen around it."""
+
+    session: SessionInfo
+    message: Message
+    before: Mapping[str, Any] = field(default_factory=dict)
+    after: Mapping[str, Any] = field(default_factory=dict)
+
+
+class FinishedTurn(Struct, frozen=True, kw_only=True):
+    """A turn that has ended, for those who look back at it."""
+
+    session: SessionInfo
+    turn_id: str
+    events: tuple[AnyEvent, ...]
+    ending: Terminal
+
+
+class Distilled(Struct, frozen=True, kw_only=True):
+    """A distillate with the route and model that made it."""
+
+    distillate: Distillate
+    route: str
+    model: str | None = None
+
+
+@hookspec
+def register_transports(register: Callable[[Transport], None]) -> None:
+    """Offer transports: call ``register(transport)`` for each.
+
+    Called once when the hub starts. Two transports of one name are an error that names both plugins.
+    """
+
+
+@hookspec
+def verify_delivery(evidence: Evidence) -> Awaitable[Verdict | None] | Verdict | None:
+    """Say what is known about a delivered message, or None when you cannot tell.
+
+    The first verdict wins; order is by trust: hook, transcript, pane. May be ``async``.
+    """
+
+
+@hookspec
+def source_questions(session: SessionInfo) -> Awaitable[list[AskRequest] | None] | list[AskRequest] | None:
+    """The questions and permissions that you can see waiting in ``session``, or None when you see nothing.
+
+    All plugins are asked; the same question seen by several is one ask. May be ``async``.
+    """
+
+
+@hookspec
+def resolve_permission(
+    session: SessionInfo, request: AskRequest
+) -> Awaitable[Resolution | None] | Resolution | None:
+    """Judge a permission before a person is asked, or None when you have no opinion.
+
+    All plugins are asked. Any deny wins, then any ask, then any allow; without an opinion a person is asked.
+    May be ``async``.
+    """
+
+
+@hookspec
+def register_policies(register: Callable[[PolicyBundle], None]) -> None:
+    """Offer policy bundles: call ``register(bundle)`` for each.
+
+    Called once when the hub starts. The configuration names and extends them.
+    """
+
+
+@hookspec
+def distill_turn(turn: FinishedTurn) -> Awaitable[Distilled | None] | Distilled | None:
+    """Make the small structured memory of a turn that has ended, or None when it is not yours to make.
+
+    The first answer wins. Runs after the turn's slot is free. May be ``async``.
+    """
+
+
+@hookspec
+def turn_started(session: SessionInfo, turn_id: str, message: Message) -> Awaitable[None] | None:
+    """Observe that a runner has taken a turn. May be ``async``; what it raises is logged, never felt."""
+
+
+@hookspec
+def turn_ended(session: SessionInfo, turn_id: str, ending: Terminal) -> Awaitable[None] | None:
+    """Observe a turn's terminal event, after it is stored. May be ``async``; errors are logged."""
+
+
+@hookspec
+def ask_opened(session: SessionInfo, ask: AskRecord) -> Awaitable[None] | None:
+    """Observe an ask that now waits for somebody. May be ``async``; errors are logged."""
+
+
+@hookspec
+def ask_settled(session: SessionInfo, ask: AskRecord) -> Awaitable[None] | None:
+    """Observe the settlement of an ask. May be ``async``; errors are logged."""
+
+
+@hookspec
+def register_commands(group: click.Group) -> None:
+    """Add commands to the command line: ``group.add_command(...)``.
+
+    Called while the command line is built; keep imports inside the commands.
+    """
+
+
+@hookspec
+def register_routes(register: Callable[[BaseRoute], None]) -> None:
+    """Add HTTP routes: call ``register(route)`` for each. They stand behind the hub's own authentication.
+
+    The path has to start with ``/plugins/<your plugin>/``.
+    """

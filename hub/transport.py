@@ -1,0 +1,162 @@
+"""What a transport is and what it is given: the contract between the hub and whoever runs an agent.
+
+A transport turns a session into a :class:`Connection`; a connection runs one turn at a time. The hub does
+the rest: numbering, storing, fencing, streaming, asking people, ending honestly. Everything here is pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from msgspec import Struct, field
+
+from hub.asks import Answer, AskRequest
+from hub.errors import SteerUnsupported
+from hub.events import AnyEvent, Origin, Proof, VerdictName
+from hub.turn import Ending, Failed
+
+Capability = Literal["interrupt", "steer", "resume", "adopt", "fork", "questions", "permissions"]
+
+
+class AgentInfo(Struct, frozen=True, kw_only=True):
+    """An agent of the configuration. ``options`` are the keys that the transport itself understands;
+    ``cwd`` is absolute; ``state_dir`` is a private directory (0700) for the transport's own files."""
+
+    name: str
+    transport: str
+    cwd: str
+    policy: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    state_dir: str = ""
+
+
+class SessionInfo(Struct, frozen=True, kw_only=True):
+    """The session that a connection is opened for. ``memory`` is what earlier turns remembered
+    (:meth:`TurnContext.remember`): an agent's own session id, say."""
+
+    id: str
+    agent: AgentInfo
+    cwd: str
+    title: str | None = None
+    policy: str | None = None
+    memory: Mapping[str, str] = field(default_factory=dict)
+
+
+class Message(Struct, frozen=True, kw_only=True):
+    """The message that a turn answers. ``literal``: it reaches the agent as words; when false, as a person
+    at the keyboard would have sent it."""
+
+    id: str
+    text: str
+    literal: bool = True
+    origin: Origin = "api"
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """What is known about a delivered message, and what proves it. Only submitted and queued are success."""
+
+    verdict: VerdictName
+    proof: Proof | None = None
+    detail: str | None = None
+
+
+class Cancellation(Protocol):
+    """Tells that somebody wants the turn stopped."""
+
+    @property
+    def requested(self) -> bool:
+        """Whether the turn is to be stopped."""
+
+    @property
+    def by(self) -> str | None:
+        """Who asked for it."""
+
+    async def wait(self) -> None:
+        """Return when the turn is to be stopped."""
+
+
+class TurnContext(Protocol):
+    """What a connection is given for one turn."""
+
+    @property
+    def turn_id(self) -> str:
+        """The turn's id."""
+
+    @property
+    def session(self) -> SessionInfo:
+        """The session, with what it remembered when the turn was taken."""
+
+    @property
+    def message(self) -> Message:
+        """The message to answer."""
+
+    @property
+    def attempt(self) -> int:
+        """1 for a message's first turn; higher after a retry or a recovery."""
+
+    @property
+    def adopted(self) -> bool:
+        """Whether this very turn ran under another runner before: go on, do not start over."""
+
+    @property
+    def cancelled(self) -> Cancellation:
+        """Set when somebody interrupts. The transport may stop the agent and return; if it does not within
+        the configured grace, the hub calls :meth:`Connection.interrupt`, then ends the turn itself."""
+
+    async def emit(self, event: AnyEvent) -> None:
+        """Hand an event to the hub. Returns when there is room; order is kept. Terminal events, ask events
+        and ``user_message`` are the hub's own: emitting one raises PluginError."""
+
+    async def ask(self, request: AskRequest) -> Answer:
+        """Put a permission or a question to policies, grants and people; returns when it is settled or
+        withdrawn. Cancelling the caller withdraws it."""
+
+    async def ask_delivered(self, ask_id: str) -> None:
+        """Say that the agent really took the settlement of ``ask_id``."""
+
+    async def remember(self, **values: str) -> None:
+        """Keep small values with the session, for later turns and other processes."""
+
+    def sign(self, failed: Failed) -> None:
+        """Report an abnormal sign. The first one sticks: a later completion cannot wash it off."""
+
+
+@runtime_checkable
+class Connection(Protocol):
+    """One session's line to its agent. The hub never runs two turns of a connection at once."""
+
+    async def run(self, turn: TurnContext) -> Ending:
+        """Run one turn to its end and say how it ended. Cancellation of this coroutine means: stop now."""
+        ...
+
+    async def steer(self, text: str) -> Verdict:
+        """Give words to the running turn. Only called where the transport has the capability ``steer``."""
+        raise SteerUnsupported(f"This transport takes no words into a running turn ({len(text)} characters).")
+
+    async def interrupt(self) -> None:
+        """Stop the running turn, if there is one. Returns soon; ``run`` then ends by itself."""
+
+    async def close(self) -> None:
+        """Let go of everything. The session may be opened again later, also by another process."""
+
+
+@runtime_checkable
+class Transport(Protocol):
+    """A way to run turns against some kind of agent. Subclass it to get the defaults of the optional parts."""
+
+    name: str
+    capabilities: frozenset[Capability] = frozenset()
+
+    async def open(self, session: SessionInfo) -> Connection:
+        """A connection for ``session``. Raises AgentUnavailable, naming what mends it, where there can be
+        none."""
+        ...
+
+    def check(self, agent: AgentInfo) -> str | None:
+        """Why this agent cannot run here, with what mends it; None when nothing speaks against it. Raises
+        ConfigError where ``agent.options`` are wrong."""
+        return None
+
+    async def close(self) -> None:
+        """Let go of what all connections share."""
