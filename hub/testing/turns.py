@@ -1,0 +1,302 @@
+"""A turn without a hub: what a transport is given, with everything it does written down.
+
+:class:`FakeTurn` keeps the events that a transport emits, answers its asks from a script or from the test,
+and notes every rule that the transport breaks in :attr:`FakeTurn.problems`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from hub import ids
+from hub.asks import Answer, Answered, AskRequest, Settlement, WithdrawnAsk
+from hub.errors import PluginError
+from hub.events import AnyEvent, By, Event, Text
+from hub.testing.rules import EventRules, forbidden
+from hub.transport import AgentInfo, Connection, Message, SessionInfo
+from hub.turn import Ending, Failed, TurnTally, judge
+
+_PERSON = By(kind="person", name="test")
+_BOUND_S = 10.0
+
+E = TypeVar("E", bound=Event)
+
+
+class Withdrawal(Struct, frozen=True):
+    """A scripted withdrawal of an ask."""
+
+    reason: str
+
+
+Reply: TypeAlias = Settlement | Withdrawal
+
+
+def allow(
+    *, input: dict[str, Any] | None = None, scope: Literal["once", "session"] = "once", by: By = _PERSON
+) -> Settlement:
+    """A settlement that allows, with an edited input where one is given."""
+    return Settlement(by=by, decision="allow", scope=scope, input=input)
+
+
+def deny(message: str | None = None, *, by: By = _PERSON) -> Settlement:
+    """A settlement that denies, with words for the agent."""
+    return Settlement(by=by, decision="deny", scope="once", message=message)
+
+
+def answer(answers: Mapping[str, str], *, by: By = _PERSON) -> Settlement:
+    """A settlement of a question: an answer for each of its questions."""
+    return Settlement(by=by, answers=dict(answers))
+
+
+def respond(response: str, *, by: By = _PERSON) -> Settlement:
+    """A settlement of a question in one's own words."""
+    return Settlement(by=by, response=response)
+
+
+def withdraw(reason: str = "nobody may answer any more") -> Withdrawal:
+    """The end of an ask without an answer."""
+    return Withdrawal(reason)
+
+
+def make_session(
+    transport: str = "scripted",
+    *,
+    cwd: str | Path = "/",
+    state_dir: str | Path = "",
+    memory: Mapping[str, str] | None = None,
+    policy: str | None = None,
+    id: str | None = None,
+    agent: str = "agent",
+    **options: Any,
+) -> SessionInfo:
+    """A session with an agent of ``transport``; ``options`` are the agent's own keys in the configuration."""
+    info = AgentInfo(
+        name=agent,
+        transport=transport,
+        cwd=str(cwd),
+        policy=policy,
+        options=options,
+        state_dir=str(state_dir),
+    )
+    return SessionInfo(
+        id=id or ids.session_id(), agent=info, cwd=str(cwd), policy=policy, memory=dict(memory or {})
+    )
+
+
+class FakeCancellation:
+    """Somebody's wish to stop the turn, made by :meth:`request`."""
+
+    def __init__(self) -> None:
+        self._asked = asyncio.Event()
+        self._by: str | None = None
+
+    def request(self, by: str = "person") -> None:
+        """Want the turn stopped."""
+        self._by = self._by or by
+        self._asked.set()
+
+    @property
+    def requested(self) -> bool:
+        """Whether the turn is to be stopped."""
+        return self._asked.is_set()
+
+    @property
+    def by(self) -> str | None:
+        """Who asked for it."""
+        return self._by
+
+    async def wait(self) -> None:
+        """Return when the turn is to be stopped."""
+        await self._asked.wait()
+
+
+class FakeAsk:
+    """An ask that a transport opened, and what became of it."""
+
+    def __init__(self, id: str, request: AskRequest) -> None:
+        self.id = id
+        self.request = request
+        self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.delivered = False
+        self.withdrawn_by_caller = False
+
+    @property
+    def open(self) -> bool:
+        """Whether it still waits for an answer."""
+        return not self.answer.done()
+
+    def settle(self, reply: Reply) -> None:
+        """Answer or withdraw it. Raises InvalidStateError when it is over already."""
+        if isinstance(reply, Withdrawal):
+            self.answer.set_result(WithdrawnAsk(ask_id=self.id, reason=reply.reason))
+        else:
+            self.answer.set_result(Answered(ask_id=self.id, settlement=reply))
+
+
+class FakeTurn:
+    """A :class:`hub.TurnContext` for tests. ``replies`` answer the asks in the order in which they are opened
+    (or a function of the request does); without one an ask waits for :meth:`settle`."""
+
+    def __init__(
+        self,
+        text: str = "hello",
+        *,
+        session: SessionInfo | None = None,
+        replies: Iterable[Reply] | Callable[[AskRequest], Reply | None] = (),
+        attempt: int = 1,
+        adopted: bool = False,
+        literal: bool = True,
+        turn_id: str | None = None,
+    ) -> None:
+        self.turn_id = turn_id or ids.turn_id()
+        self.session = session or make_session()
+        self.message = Message(id=ids.message_id(), text=text, literal=literal)
+        self.attempt = attempt
+        self.adopted = adopted
+        self.cancelled = FakeCancellation()
+        self.events: list[AnyEvent] = []
+        self.asks: list[FakeAsk] = []
+        self.remembered: dict[str, str] = {}
+        self.signs: list[Failed] = []
+        self.problems: list[str] = []
+        self.ending: Ending | None = None
+        self.over = False
+        self.rules = EventRules()
+        self._replies = replies if callable(replies) else iter(tuple(replies))
+        self._changed = asyncio.Condition()
+
+    # What a transport uses.
+
+    async def emit(self, event: AnyEvent) -> None:
+        """Keep ``event``. Raises PluginError for the hub's own events, and after the end of ``run``."""
+        self._alive(f"emitted {type(event).__name__}")
+        self.problems.extend(self.rules.broken_by(event))
+        if (why := forbidden(event)) is not None:
+            raise PluginError(why)
+        self.events.append(event)
+        await self._tell()
+
+    async def ask(self, request: AskRequest) -> Answer:
+        """Open an ask and wait for its answer. Cancelling the caller withdraws it."""
+        self._alive("asked")
+        ask = FakeAsk(ids.ask_id(self.session.id), request)
+        self.asks.append(ask)
+        reply = self._replies(request) if callable(self._replies) else next(self._replies, None)
+        if reply is not None:
+            ask.settle(reply)
+        await self._tell()
+        try:
+            return await ask.answer
+        except asyncio.CancelledError:
+            ask.withdrawn_by_caller = True
+            raise
+
+    async def ask_delivered(self, ask_id: str) -> None:
+        """Note that the agent took the settlement of ``ask_id``."""
+        self._alive("delivered an ask")
+        ask = next((ask for ask in self.asks if ask.id == ask_id), None)
+        if ask is None or not isinstance(ask.answer.done() and ask.answer.result(), Answered):
+            self.problems.append(f"Ask {ask_id!r} was called delivered, but it is not settled.")
+            return
+        if ask.delivered:
+            self.problems.append(f"Ask {ask_id!r} was called delivered twice.")
+        ask.delivered = True
+        await self._tell()
+
+    async def remember(self, **values: str) -> None:
+        """Keep small values for :meth:`next`."""
+        self._alive("remembered")
+        if wrong := [key for key, value in values.items() if not isinstance(value, str)]:
+            self.problems.append(f"Only text is remembered; {wrong[0]!r} is none.")
+        self.remembered.update(values)
+        await self._tell()
+
+    def sign(self, failed: Failed) -> None:
+        """Note an abnormal sign."""
+        self._alive("gave a sign")
+        self.signs.append(failed)
+
+    # What a test uses.
+
+    async def play(self, connection: Connection, *, within: float = _BOUND_S) -> Ending:
+        """Run this turn on ``connection`` to its end, as a runner would; ``within`` seconds or TimeoutError.
+
+        From then on whatever the transport still does to the turn is a problem.
+        """
+        try:
+            async with asyncio.timeout(within):
+                self.ending = await connection.run(self)
+        finally:
+            self.over = True
+            async with self._changed:
+                self._changed.notify_all()
+        return self.ending
+
+    def of(self, kind: type[E]) -> list[E]:
+        """The events of one type, in order."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    @property
+    def text(self) -> str:
+        """All durable text, blocks joined by an empty line."""
+        return "\n\n".join(block.text for block in self.of(Text))
+
+    @property
+    def judged(self) -> Ending:
+        """The ending that the hub would make of this turn. Raises AssertionError before its end."""
+        assert self.ending is not None, "the turn has not ended"  # noqa: S101 - a test's own mistake
+        tally = TurnTally()
+        for event in self.events:
+            tally.feed(event)
+        for event in tuple(tally.closing()):
+            tally.feed(event)
+        return judge(tally, self.ending, self.signs[0] if self.signs else None)
+
+    @property
+    def open_asks(self) -> list[FakeAsk]:
+        """The asks that still wait, oldest first."""
+        return [ask for ask in self.asks if ask.open]
+
+    def settle(self, reply: Reply, ask: FakeAsk | None = None) -> None:
+        """Answer ``ask``, or the oldest one that is open. Raises LookupError when none is."""
+        waiting = ask or next(iter(self.open_asks), None)
+        if waiting is None:
+            raise LookupError("no ask is open")
+        waiting.settle(reply)
+
+    async def until(self, reached: Callable[[], bool], *, within: float = _BOUND_S) -> None:
+        """Wait until ``reached()`` holds; it is looked at whenever the transport has done something.
+        ``within`` seconds or TimeoutError."""
+        async with asyncio.timeout(within), self._changed:
+            await self._changed.wait_for(reached)
+
+    async def asked(self, *, within: float = _BOUND_S) -> FakeAsk:
+        """Wait for an open ask and return it."""
+        await self.until(lambda: bool(self.open_asks), within=within)
+        return self.open_asks[0]
+
+    async def seen(self, kind: type[E], *, count: int = 1, within: float = _BOUND_S) -> E:
+        """Wait for the ``count``-th event of one type and return it."""
+        await self.until(lambda: len(self.of(kind)) >= count, within=within)
+        return self.of(kind)[count - 1]
+
+    def next(self, text: str, **changes: Any) -> FakeTurn:
+        """The session's next turn, with everything that was remembered so far."""
+        memory = {**self.session.memory, **self.remembered}
+        return FakeTurn(text, session=msgspec.structs.replace(self.session, memory=memory), **changes)
+
+    def _alive(self, deed: str) -> None:
+        if self.over:
+            self.problems.append(f"The transport {deed} after the end of the turn.")
+            raise PluginError(f"This turn is over: the transport {deed} after its end.")
+
+    async def _tell(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+        await asyncio.sleep(0)  # let others run: a real hub takes a moment too
