@@ -1,44 +1,53 @@
 """turnhub: one honest door to all coding agents. This module holds the public names, nothing else.
 
 Plugins import from here, and from ``hub.testing`` in their tests; every other module is the hub's own.
+
+The names are looked up when they are first used: ``turnhub --help`` imports this package too, and has to start
+at once.
 """
 
-from hub.asks import Answer, Answered, AskRecord, AskRequest, Settlement, WithdrawnAsk
-from hub.errors import AgentUnavailable, ConfigError, HubError, PluginError, SteerUnsupported
-from hub.events import (
-    AnyEvent,
-    Ask,
-    By,
-    Digest,
-    Distillate,
-    Gap,
-    MessageDelivered,
-    Question,
-    QuestionOption,
-    Reasoning,
-    ReasoningDelta,
-    Status,
-    Terminal,
-    Text,
-    TextDelta,
-    ToolFinished,
-    ToolStarted,
-    Usage,
-    UserMessage,
-)
-from hub.hookspecs import Distilled, Evidence, FinishedTurn, PolicyBundle, Resolution, hookimpl
-from hub.transport import (
-    AgentInfo,
-    Cancellation,
-    Capability,
-    Connection,
-    Message,
-    SessionInfo,
-    Transport,
-    TurnContext,
-    Verdict,
-)
-from hub.turn import Completed, Ending, Failed, Interrupted
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hub.asks import Answer, Answered, AskRecord, AskRequest, Settlement, WithdrawnAsk
+    from hub.errors import AgentUnavailable, ConfigError, HubError, PluginError, SteerUnsupported
+    from hub.events import (
+        AnyEvent,
+        Ask,
+        By,
+        Digest,
+        Distillate,
+        Gap,
+        MessageDelivered,
+        Question,
+        QuestionOption,
+        Reasoning,
+        ReasoningDelta,
+        Status,
+        Terminal,
+        Text,
+        TextDelta,
+        ToolFinished,
+        ToolStarted,
+        Usage,
+        UserMessage,
+    )
+    from hub.hookspecs import Distilled, Evidence, FinishedTurn, PolicyBundle, Resolution, hookimpl
+    from hub.transport import (
+        AgentInfo,
+        Cancellation,
+        Capability,
+        Connection,
+        Message,
+        SessionInfo,
+        Transport,
+        TurnContext,
+        Verdict,
+    )
+    from hub.turn import Completed, Ending, Failed, Interrupted
+
+_HOMES = ("errors", "events", "turn", "asks", "transport", "hookspecs")
 
 __version__ = "0.1.0"
 
@@ -94,3 +103,18 @@ __all__ = [
     "__version__",
     "hookimpl",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The public name ``name``, from the module where it lives."""
+    if name in __all__:
+        for home in _HOMES:
+            found = vars(import_module(f"hub.{home}")).get(name)
+            if found is not None:
+                globals()[name] = found
+                return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
