@@ -1,0 +1,1 @@
+"""Redis, the truth: keys, transactions, typed calls, the feed of frames, and the embedded server."""

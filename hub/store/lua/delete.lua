@@ -1,0 +1,16 @@
+-- Forget a session. With a turn in flight only by force; its runner then finds itself fenced.
+-- ARGV: 4 '1' by force
+if redis.call('EXISTS', session_key) == 0 then return { 'missing' } end
+local held = turn_fields('id', 'started_at', 'state', 'runner', 'open')
+if held[1] and ARGV[4] ~= '1' then return { 'busy', held[1], held[2], held[3] } end
+if held[1] then
+  tell_runner(held[4], 'cancel ' .. sid .. ' ' .. held[1])
+  redis.call('DEL', live_key(held[1]))
+  for aid in string.gmatch(held[5], '%S+') do redis.call('ZREM', pending_key, aid) end
+end
+redis.call('DEL', session_key, log_key, turn_key, asks_key, queue_key, idem_key, last_key)
+redis.call('ZREM', sessions_key, sid)
+redis.call('ZREM', leases_key, sid)
+redis.call('PUBLISH', channel, '')
+hint('session', ',"state":"deleted"')
+return { 'ok' }

@@ -1,0 +1,14 @@
+-- The agent took a settlement. Repeated: already delivered.
+-- ARGV: 4 turn id  5 fence  6 ask id  7 the event's body
+local tid, aid = ARGV[4], ARGV[6]
+if not owns(tid, ARGV[5]) then return { 'fenced' } end
+local state = redis.call('HGET', asks_key, aid .. ':state')
+if not state then return { 'missing' } end
+if state == 'delivered' or state == 'closed' then return { 'ok' } end
+if state ~= 'settled' then return { state } end
+redis.call('HSET', asks_key, aid .. ':state', 'delivered', aid .. ':delivered_at', at)
+redis.call('HSET', turn_key, 'answers', without(turn_fields('answers')[1], aid))
+emit(tid, 'ask_delivered', true, true, ARGV[7])
+flush()
+hint_ask(aid, 'delivered')
+return { 'ok' }

@@ -1,0 +1,43 @@
+-- End the turn: what was left open is closed, the terminal event is written, the slot is free, the next
+-- queued message begins. All of it or nothing.
+-- ARGV: 4 turn id  5 fence  6 grace of the live stream, milliseconds  7 id for the next turn
+--       8 milliseconds until an untaken turn is rung  9 reason for open asks  10 '1' when the queue goes on
+--       11… type, body in turn; the last pair is the terminal event
+local tid, fence = ARGV[4], ARGV[5]
+if not owns(tid, fence) then
+  local last = redis.call('XREVRANGE', live_key(tid), '+', '-', 'COUNT', 1)
+  if last[1] and last[1][2][6] == fence then -- the first reply was lost
+    local held = turn_fields('id', 'message_id')
+    local follows = held[1] == ARGV[7]
+    return { 'ok', string.match(last[1][1], '^%d+'), follows and held[1] or '', follows and held[2] or '' }
+  end
+  return { 'fenced' }
+end
+
+local held = turn_fields('open', 'asks')
+for i = 11, #ARGV - 2, 2 do emit(tid, ARGV[i], true, true, ARGV[i + 1]) end
+for aid in string.gmatch(held[1], '%S+') do withdraw(tid, aid, ARGV[9]) end
+for aid in string.gmatch(held[2], '%S+') do
+  if redis.call('HGET', asks_key, aid .. ':state') == 'delivered' then
+    redis.call('HSET', asks_key, aid .. ':state', 'closed')
+  end
+end
+local kind = ARGV[#ARGV - 1]
+local terminal = emit(tid, kind, true, true, ARGV[#ARGV], fence)
+redis.call('DEL', turn_key)
+redis.call('ZREM', leases_key, sid)
+redis.call('PEXPIRE', live_key(tid), ARGV[6])
+redis.call('HSET', last_key, 'done', kind == 'turn_completed' and '1' or '0')
+hint_turn(tid, string.sub(kind, 6))
+
+local next_tid, next_mid = '', ''
+local waiting = ARGV[10] == '1' and redis.call('LPOP', queue_key)
+if waiting then
+  local item = cjson.decode(waiting)
+  next_tid, next_mid = ARGV[7], item.id
+  local message = { id = item.id, text = item.text, literal = item.literal and '1' or '0', origin = 'queue',
+    fingerprint = item.fingerprint }
+  start_turn(next_tid, 1, message, item.tail, tonumber(ARGV[8]))
+end
+flush()
+return { 'ok', terminal, next_tid, next_mid }

@@ -1,0 +1,28 @@
+-- Take over a turn whose lease has run out: a higher fence, so that its old owner can write nothing more.
+-- A turn that nobody took is to be rung again. With `adopt` the turn goes on under the same id.
+-- ARGV: 4 turn id  5 runner  6 lease, milliseconds  7 '1' to adopt  8 milliseconds until rung again
+local tid = ARGV[4]
+local held = turn_fields('id', 'state', 'attempt', 'runner', 'message_id', 'reaped')
+if held[1] ~= tid then return { 'gone' } end
+local deadline = tonumber(redis.call('ZSCORE', leases_key, sid) or '0')
+if deadline > now then
+  if held[4] == ARGV[5] and held[6] == ARGV[5] then -- the first reply was lost
+    return { 'ok', redis.call('HGETALL', turn_key), redis.call('HGETALL', session_key) }
+  end
+  return { 'held' }
+end
+if held[2] == 'queued' then
+  redis.call('ZADD', leases_key, int(now + tonumber(ARGV[8])), sid)
+  return { 'ring' }
+end
+local fence = redis.call('HINCRBY', session_key, 'fence', 1)
+redis.call('HSET', turn_key, 'runner', ARGV[5], 'fence', int(fence), 'batch', '0', 'reaped', ARGV[5])
+redis.call('ZADD', leases_key, int(now + tonumber(ARGV[6])), sid)
+if ARGV[7] == '1' then
+  local attempt = int(tonumber(held[3]) + 1)
+  redis.call('HSET', turn_key, 'attempt', attempt)
+  redis.call('HSET', last_key, 'attempt', attempt)
+  emit(tid, 'turn_started', true, true, head(tid) .. ',"attempt":' .. attempt .. ',"message_id":"' .. held[5] .. '"}')
+  flush()
+end
+return { 'ok', redis.call('HGETALL', turn_key), redis.call('HGETALL', session_key) }

@@ -1,0 +1,83 @@
+"""Running the Lua transactions: one call each, one round trip, errors of the wire turned into the hub's own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from importlib.resources import files
+from typing import Any, Protocol, cast
+
+from redis import exceptions
+
+from hub import events
+from hub.errors import StoreReadOnly, StoreUnavailable
+from hub.store import keys
+
+Argument = str | bytes | int
+_READ_ONLY_SIGNS = ("READONLY", "OOM", "MISCONF", "NOREPLICAS")
+
+
+class Redis(Protocol):
+    """The part of redis-py's clients (standalone, Sentinel, cluster) and of fakeredis that is used here."""
+
+    def execute_command(self, *args: Any, **options: Any) -> Awaitable[Any]:
+        """Send one command and return its answer."""
+
+
+@cache
+def source(name: str) -> str:
+    """The text of a transaction: the common head and its own file."""
+    folder = files("hub.store") / "lua"
+    return (folder / "_lib.lua").read_text() + (folder / f"{name}.lua").read_text()
+
+
+@cache
+def _digest(name: str) -> str:
+    return hashlib.sha1(source(name).encode(), usedforsecurity=False).hexdigest()
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Turn what redis-py raises into StoreUnavailable or StoreReadOnly, with what to do about it."""
+    try:
+        yield
+    except (exceptions.ReadOnlyError, exceptions.OutOfMemoryError) as error:
+        raise StoreReadOnly(_read_only(error)) from error
+    except (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.ClusterError, OSError) as error:
+        raise StoreUnavailable(
+            f"The store does not answer ({error}). Nothing acknowledged is lost; try again."
+        ) from error
+    except exceptions.ResponseError as error:
+        if any(sign in str(error) for sign in _READ_ONLY_SIGNS):
+            raise StoreReadOnly(_read_only(error)) from error
+        raise
+
+
+def _read_only(error: Exception) -> str:
+    return f"The store takes no writes now ({error}). Point store.url at a primary with room and disk."
+
+
+async def transact(
+    redis: Redis, name: str, session_id: str, *arguments: Argument, at: str | None = None
+) -> list[Any]:
+    """Run transaction ``name`` on a session and return what it says: a status word, then its facts.
+
+    Raises StoreUnavailable or StoreReadOnly. Every transaction may be repeated: the client does so silently
+    when a reply is lost.
+    """
+    names = keys.transaction_keys(session_id)
+    call = [len(names), *names, session_id, keys.channel(session_id), at or events.now(), *arguments]
+    with clear_errors():
+        try:
+            answer = await redis.execute_command("EVALSHA", _digest(name), *call)
+        except exceptions.NoScriptError:
+            answer = await redis.execute_command("EVAL", source(name), *call)
+    status, *facts = cast(list[Any], answer)
+    return [status.decode(), *facts]
+
+
+def flat(values: Mapping[str, str]) -> list[str]:
+    """Names and values in turn, as HSET takes them."""
+    return [word for pair in values.items() for word in pair]
