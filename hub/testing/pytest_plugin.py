@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hub.testing.turns import FakeTurn, make_session
-from hub.transport import SessionInfo
+from hub import testing
+
+if TYPE_CHECKING:
+    from hub.testing.turns import FakeTurn
+    from hub.transport import SessionInfo
 
 
 @pytest.fixture
@@ -26,7 +29,7 @@ def hub_session(tmp_path: Path) -> Callable[..., SessionInfo]:
     cwd.mkdir()
 
     def make(transport: str = "scripted", **details: Any) -> SessionInfo:
-        return make_session(transport, **{"cwd": cwd, "state_dir": state, **details})
+        return testing.make_session(transport, **{"cwd": cwd, "state_dir": state, **details})
 
     return make
 
@@ -36,6 +39,6 @@ def hub_turn(hub_session: Callable[..., SessionInfo]) -> Callable[..., FakeTurn]
     """Makes turns: ``hub_turn("hello", session=…, replies=[allow()])``. Use it inside an async test."""
 
     def make(text: str = "hello", **details: Any) -> FakeTurn:
-        return FakeTurn(text, **{"session": hub_session(), **details})
+        return testing.FakeTurn(text, **{"session": hub_session(), **details})
 
     return make
