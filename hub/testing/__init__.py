@@ -7,6 +7,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from hub.testing.model import (
+        ScriptedModel,
+        claude_environment,
+    )
+    from hub.testing.model_script import (
+        Cut,
+        Drop,
+        Exchange,
+        Fail,
+        Pause,
+        Reply,
+        Rule,
+        Rules,
+        Say,
+        Silence,
+        Stall,
+        Think,
+        Use,
+        ask_user,
+        reply,
+    )
+    from hub.testing.model_wire import (
+        ModelRequest,
+    )
     from hub.testing.rules import EventRules
     from hub.testing.turns import (
         FakeAsk,
@@ -21,19 +45,55 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Cut",
+    "Drop",
     "EventRules",
+    "Exchange",
+    "Fail",
     "FakeAsk",
     "FakeCancellation",
     "FakeTurn",
+    "ModelRequest",
+    "Pause",
+    "Reply",
+    "Rule",
+    "Rules",
+    "Say",
+    "ScriptedModel",
+    "Silence",
+    "Stall",
+    "Think",
+    "Use",
     "allow",
     "answer",
+    "ask_user",
+    "claude_environment",
     "deny",
     "make_session",
+    "reply",
     "respond",
     "withdraw",
 ]
 
 _HOME: Final[dict[str, str]] = {
+    "ModelRequest": "model_wire",
+    "reply": "model_script",
+    "ask_user": "model_script",
+    "Use": "model_script",
+    "Think": "model_script",
+    "Stall": "model_script",
+    "Silence": "model_script",
+    "Say": "model_script",
+    "Rules": "model_script",
+    "Rule": "model_script",
+    "Reply": "model_script",
+    "Pause": "model_script",
+    "Fail": "model_script",
+    "Exchange": "model_script",
+    "Drop": "model_script",
+    "Cut": "model_script",
+    "claude_environment": "model",
+    "ScriptedModel": "model",
     "EventRules": "rules",
     "FakeAsk": "turns",
     "FakeCancellation": "turns",
