@@ -8,6 +8,7 @@ as settled, never delivered.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
@@ -48,7 +49,7 @@ class Settlement(Struct, frozen=True, kw_only=True):
 
 class Answered(Struct, frozen=True, kw_only=True):
     """What the transport gets from ``turn.ask()``: the settlement of ask ``ask_id``. The transport calls
-    ``turn.delivered_ask(ask_id)`` when the agent took it."""
+    ``turn.ask_delivered(ask_id)`` when the agent took it."""
 
     ask_id: str
     settlement: Settlement
@@ -103,8 +104,8 @@ def coalescing_key(request: AskRequest) -> str:
 
 def identical_key(request: AskRequest) -> str:
     """What makes two asks the very same call: their input too (SHA-256, hex)."""
-    body = msgspec.json.encode([request.kind, request.tool, request.subject, request.input], order="sorted")
-    return hashlib.sha256(body).hexdigest()
+    call = [request.kind, request.tool, request.subject, request.input]
+    return hashlib.sha256(json.dumps(call, sort_keys=True).encode()).hexdigest()
 
 
 def settle(ask: Ask, reply: Mapping[str, Any], by: By) -> Settlement:
@@ -131,6 +132,8 @@ def _permission(reply: PermissionReply, by: By) -> Settlement:
 def _question(ask: Ask, reply: QuestionReply, by: By) -> Settlement:
     if (reply.answers is None) == (reply.response is None):
         raise Invalid("Send either `answers` or `response`, and not both.")
+    if reply.answers is not None and not ask.questions:
+        raise Invalid("This question has no parts to answer one by one: send `response`.")
     if reply.response is not None:
         if not reply.response.strip():
             raise Invalid("`response` is empty.")

@@ -353,6 +353,9 @@ EVENT_TYPES: Final[dict[str, type[Event]]] = {
 TRANSIENT: Final[frozenset[str]] = frozenset({"status", "text_delta", "reasoning_delta", "gap"})
 TERMINAL: Final[frozenset[str]] = frozenset({"turn_completed", "turn_failed", "turn_interrupted"})
 
+# What str.splitlines takes for the end of a line and JSON leaves as it is: some SSE clients split there.
+_LINE_ENDS: Final = ((b"\xc2\x85", rb"\u0085"), (b"\xe2\x80\xa8", rb"\u2028"), (b"\xe2\x80\xa9", rb"\u2029"))
+
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
@@ -392,15 +395,43 @@ def stamp(event: AnyEvent, session_id: str, turn_id: str | None, at: str | None 
 
 
 def encode(event: Event) -> bytes:
-    """The event as one line of JSON."""
-    return _encoder.encode(event)
+    """The event as one line of JSON. Raises TypeError as :func:`to_json` does."""
+    return to_json(event)
+
+
+def to_json(value: Any) -> bytes:
+    """``value`` as one line of JSON, which no reader of lines can split (U+0085, U+2028, U+2029 are escaped).
+
+    Half a surrogate pair, which an agent's own JSON can smuggle in, becomes U+FFFD. Raises TypeError where a
+    tool's input or the like holds what JSON cannot.
+    """
+    try:
+        line = _encoder.encode(value)
+    except UnicodeEncodeError:
+        line = _encoder.encode(_without_surrogates(msgspec.to_builtins(value)))
+    for raw, escaped in _LINE_ENDS:
+        if raw in line:
+            line = line.replace(raw, escaped)
+    return line
+
+
+def _without_surrogates(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case dict():
+            return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_without_surrogates(item) for item in value]
+        case _:
+            return value
 
 
 def encode_body(event: Event) -> bytes:
     """What stands behind ``"seq":<n>,`` in the event's JSON, closing brace included."""
     if event.seq:
         event = msgspec.structs.replace(event, seq=0)
-    return _encoder.encode(event)[_PREFIX[type_of(event)] :]
+    return to_json(event)[_PREFIX[type_of(event)] :]
 
 
 def decode(line: bytes | str) -> AnyEvent | Unknown:

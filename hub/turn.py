@@ -1,14 +1,12 @@
 """Pure: a turn's states, what it has shown so far, and its honest ending.
 
 A turn is ``queued`` (begun, no runner yet) or ``running``, and ends exactly once. The rules of an honest
-ending (architecture, section 8): the first abnormal sign sticks; a turn that shows nothing has failed, also
-after tools when the agent closes without a word *and* without a tool; what was produced before a failure is
-kept and marked as partial.
+ending: the first abnormal sign sticks, a later "done" cannot wash it off; a turn that shows neither a word
+nor a tool has failed; what was produced before a failure is kept and marked as partial.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -98,12 +96,18 @@ class TurnTally:
     reaping builds one from the live stream. Both then write the same closing events."""
 
     def __init__(self) -> None:
-        self.tools = 0
         self.spoke = False
         self.reasoned = False
         self.terminal: Terminal | None = None
         self._open_blocks: dict[tuple[type[_BLOCK], int], list[str]] = {}
-        self._open_tools: dict[str, ToolStarted] = {}
+        self._tools: set[str] = set()
+        self._open_tools: dict[str, None] = {}
+
+    @property
+    def tools(self) -> int:
+        """How many tools have started. One that is announced again (by a runner that took the turn over)
+        counts once."""
+        return len(self._tools)
 
     def feed(self, event: AnyEvent | Unknown) -> None:
         """Take the turn's next event into account."""
@@ -117,8 +121,8 @@ class TurnTally:
             case Status(state="retrying"):
                 self._open_blocks.clear()
             case ToolStarted():
-                self.tools += 1
-                self._open_tools[event.tool_id] = event
+                self._tools.add(event.tool_id)
+                self._open_tools[event.tool_id] = None
             case ToolFinished():
                 self._open_tools.pop(event.tool_id, None)
             case TurnCompleted() | TurnFailed() | TurnInterrupted():
@@ -139,14 +143,15 @@ class TurnTally:
         """The ids of tools that have started and not finished, in order."""
         return tuple(self._open_tools)
 
-    def closing(self, tool_status: ToolStatus = "unknown") -> Iterator[AnyEvent]:
+    def closing(self, tool_status: ToolStatus = "unknown") -> tuple[AnyEvent, ...]:
         """What has to be written before the terminal event: partial blocks, then ends of open tools."""
-        for (kind, block), pieces in self._open_blocks.items():
-            text = "".join(pieces)
-            if text:
-                yield kind(block=block, text=text, partial=True)
-        for tool_id in self._open_tools:
-            yield ToolFinished(tool_id=tool_id, status=tool_status)
+        blocks = (
+            kind(block=block, text=text, partial=True)
+            for (kind, block), pieces in self._open_blocks.items()
+            if (text := "".join(pieces))
+        )
+        tools = (ToolFinished(tool_id=tool_id, status=tool_status) for tool_id in self._open_tools)
+        return (*blocks, *tools)
 
 
 def judge(tally: TurnTally, ending: Ending, sign: Failed | None = None) -> Ending:
@@ -159,10 +164,12 @@ def judge(tally: TurnTally, ending: Ending, sign: Failed | None = None) -> Endin
     if isinstance(ending, Interrupted):
         return ending
     if sign is not None:
+        # An ending that tells the same failure may know more about it than its first sign did.
+        same = ending if isinstance(ending, Failed) and ending.code == sign.code else None
         return Failed(
             code=sign.code,
-            message=sign.message,
-            retryable=sign.retryable,
+            message=sign.message or (same.message if same else None),
+            retryable=same.retryable if same and sign.retryable is None else sign.retryable,
             usage=sign.usage or ending.usage,
             cost_usd=ending.cost_usd if sign.cost_usd is None else sign.cost_usd,
         )
