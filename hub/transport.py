@@ -136,9 +136,11 @@ class Connection(Protocol):
 
     async def interrupt(self) -> None:
         """Stop the running turn, if there is one. Returns soon; ``run`` then ends by itself."""
+        return  # a default, no abstract method
 
     async def close(self) -> None:
         """Let go of everything. The session may be opened again later, also by another process."""
+        return  # a default, no abstract method
 
 
 @runtime_checkable
@@ -160,3 +162,4 @@ class Transport(Protocol):
 
     async def close(self) -> None:
         """Let go of what all connections share."""
+        return  # a default, no abstract method
