@@ -133,7 +133,7 @@ class TurnFold:
     def _on_started(self, event: TurnStarted) -> None:
         self.message_id = event.message_id or self.message_id
         self._set(
-            attempt=max(event.attempt, self._base.attempt),
+            attempt=event.attempt,
             started_at=self._base.started_at or event.at or None,
         )
 

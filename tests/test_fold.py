@@ -319,6 +319,12 @@ def test_an_ending_is_shown_with_its_figures() -> None:
     assert turn(COMPLETED).stats.cost_usd == 0.5
 
 
+def test_what_nobody_closed_is_closed_by_the_end() -> None:
+    """Streaming blocks without durable text vanish with their turn; a tool that ran on ends as unknown."""
+    item = turn(TextDelta(block=1, text="lost"), ToolStarted(tool_id="x", name="Bash"), COMPLETED)
+    assert item.blocks == (ToolBlock(tool_id="x", name="Bash", status="unknown"),)
+
+
 def test_nothing_counts_after_the_end() -> None:
     """The first terminal event stands; words and tools that come later do not."""
     after = (Text(block=1, text="ghost"), TextDelta(block=2, text="g"), ToolStarted(tool_id="x", name="B"))

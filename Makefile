@@ -1,0 +1,48 @@
+# Everything that this project needs to be set up, run, tested and released. `make` alone lists it.
+# POSIX make and sh; the only thing that has to be there before is Python 3.11 or newer with venv.
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.set-up
+PROJECTS := $(wildcard pyproject.toml plugins/*/pyproject.toml examples/*/pyproject.toml)
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check format bench build clean
+
+help: ## list what can be made
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
+
+setup: $(STAMP) ## create .venv and install everything, editable, with the versions of constraints.txt
+
+$(STAMP): $(PROJECTS) constraints.txt scripts/setup.sh
+	@sh scripts/setup.sh $(VENV)
+	@touch $@
+
+run: $(STAMP) ## start the hub with its own store; ARGS="--port 8421" are handed on
+	@exec $(BIN)/turnhub serve $(ARGS)
+
+test: $(STAMP) ## run all tests; ARGS="tests/test_fold.py -k retry" narrows them down
+	@sh scripts/system-packages.sh tmux redis-server
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+
+check: $(STAMP) ## lint, formatting, types, and who may import whom
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: $(STAMP) ## mend formatting and what else ruff can mend
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: $(STAMP) ## a thousand subscribers of one turn, beside the naive form and a bare writer
+	$(BIN)/python benchmarks/fanout.py $(ARGS)
+
+build: $(STAMP) ## build all distributions into dist/
+	@for project in $(dir $(PROJECTS)); do \
+		$(BIN)/python -m build --no-isolation --outdir dist $$project || exit 1; done
+
+clean: ## remove everything that these commands have made, .venv included
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
