@@ -1,0 +1,253 @@
+"""The Python client: what it asks, how it resumes, what it raises. Against a hub that keeps the contract."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from hub.client import Address, Client, ClientError, HubNotReachable, Patience, ProblemError, TurnStream
+from hub.events import AskOpened, Text, TextDelta, TurnCompleted, TurnFailed, TurnInterrupted, type_of
+from tests.fakehub import FakeHub, running
+
+pytestmark = pytest.mark.anyio
+QUICK = Patience(total_s=5, first_s=0)
+
+
+@pytest.fixture
+def hub() -> Iterator[FakeHub]:
+    """A hub with the agent `echo`."""
+    with running(FakeHub()) as hub:
+        yield hub
+
+
+@pytest.fixture
+async def client(hub: FakeHub) -> AsyncIterator[Client]:
+    """A client that does not pause before it tries again."""
+    async with Client(Address(url=hub.url, token=hub.token), patience=QUICK) as client:
+        yield client
+
+
+async def new(client: Client) -> str:
+    return str((await client.new_session("echo"))["id"])
+
+
+def script(*steps: Any) -> str:
+    return json.dumps({"steps": steps})
+
+
+async def kinds(stream: TurnStream) -> list[str]:
+    async with stream:
+        return [type_of(one.event) async for one in stream]
+
+
+async def test_sessions_agents_and_health_are_read(client: Client) -> None:
+    """What the command line lists."""
+    session = await client.new_session("echo", title="Tea")
+    assert [one["id"] for one in await client.sessions()] == [session["id"]]
+    assert [(one["name"], one["available"]) for one in await client.agents()] == [("echo", True), ("gone", False)]
+    assert (await client.health())["version"]
+    assert (await client.session(session["id"]))["session"]["title"] == "Tea"
+
+
+async def test_a_message_streams_its_turn_to_the_terminal_event(client: Client) -> None:
+    """Every event comes once, in order, and the stream ends by itself."""
+    async with client.send(await new(client), "hello") as stream:
+        got = [one async for one in stream]
+    assert type_of(got[0].event) == "user_message"
+    assert isinstance(got[-1].event, TurnCompleted)
+    assert "".join(one.event.text for one in got if isinstance(one.event, TextDelta)) == "Echo: hello"
+    seqs = [one.event.seq for one in got]
+    assert seqs == sorted(set(seqs))
+    assert json.loads(got[0].line)["text"] == "hello"
+
+
+@pytest.mark.parametrize("cut", range(12))
+async def test_a_cut_stream_is_resumed_without_a_gap_or_a_repetition(
+    client: Client, hub: FakeHub, cut: int
+) -> None:
+    """Wherever it is cut (also before the first event), the events are those of an undisturbed stream."""
+    session = await new(client)
+    whole = await kinds(client.send(session, "hello"))
+    hub.cuts[:] = [cut, 1, 0]
+    async with client.send(session, "hello") as stream:
+        got = [one async for one in stream]
+    durable = [kind for kind in whole if kind not in {"text_delta", "status"}]
+    assert [type_of(one.event) for one in got if type_of(one.event) not in {"text_delta", "status"}] == durable
+    assert len({one.event.seq for one in got}) == len(got)
+    texts = [one.event.text for one in got if isinstance(one.event, Text)]
+    assert texts == ["Echo: hello"]
+    assert sum(event["type"] == "user_message" for event in hub.sessions[session].events) == 2
+
+
+async def test_a_turn_that_ended_while_nobody_listened_is_told_to_its_end(client: Client, hub: FakeHub) -> None:
+    """The stream breaks, the turn ends, another one begins: the first one's end is told, nothing of the other."""
+    session = await new(client)
+    hub.cuts[:] = [5]  # user_message, turn_started, message_delivered, status, tool_started
+    ask = {"tool": "Bash", "input": {"command": "ls"}, "ask": True, "result": "x"}
+    async with client.send(session, script(ask, {"text": "done"})) as stream:
+        got = [await anext(aiter(stream)) for _ in range(5)]
+        async with client.events(session) as log:
+            async for one in log:
+                if isinstance(one.event, AskOpened):
+                    await client.answer(one.event.ask.id, {"decision": "allow"})
+                if isinstance(one.event, TurnCompleted):
+                    break
+        async with client.send(session, script({"hang": True})) as other:
+            await anext(aiter(other))
+            got += [one async for one in stream]
+            await client.interrupt(session)
+    assert isinstance(got[-1].event, TurnCompleted)
+    assert {getattr(one.event, "turn_id", None) for one in got} == {stream.turn_id}
+    assert [one.event.text for one in got if isinstance(one.event, Text)] == ["done"]
+
+
+async def test_a_hub_that_is_away_for_a_moment_is_waited_for(client: Client, hub: FakeHub) -> None:
+    """A 503 in the middle is no end."""
+    session = await new(client)
+    hub.cuts[:] = [3]
+    async with client.send(session, "hello") as stream:
+        first = await anext(aiter(stream))
+        hub.broken[:] = [1, 1, 0]
+        rest = [one async for one in stream]
+    assert first.event.seq < rest[0].event.seq
+    assert isinstance(rest[-1].event, TurnCompleted)
+
+
+async def test_a_hub_that_stays_away_is_reported_and_the_turn_is_not_called_failed(hub: FakeHub) -> None:
+    """After its patience the client says that nobody answers, and nothing about the turn."""
+    told: list[str] = []
+    patience = Patience(total_s=0, first_s=0, lost=told.append)
+    async with Client(Address(url=hub.url, token=hub.token), patience=patience) as client:
+        session = await new(client)
+        hub.cuts[:] = [2] * 100
+        with pytest.raises(HubNotReachable, match="goes on without us"):
+            await kinds(client.send(session, script({"hang": True})))
+
+
+async def test_a_busy_session_names_the_winner(client: Client) -> None:
+    """The problem document's code and facts are there."""
+    session = await new(client)
+    async with client.send(session, script({"hang": True})) as stream:
+        await anext(aiter(stream))
+        with pytest.raises(ProblemError) as caught:
+            await kinds(client.send(session, "again"))
+        assert (caught.value.status, caught.value.code) == (409, "turn_in_flight")
+        assert caught.value.facts["turn_id"] == stream.turn_id
+        await client.interrupt(session)
+        assert isinstance([one async for one in stream][-1].event, TurnInterrupted)
+
+
+async def test_attach_joins_the_running_turn_and_says_when_there_is_none(client: Client) -> None:
+    """From its first event, to its end; without a turn there are no events."""
+    session = await new(client)
+    async with client.attach(session) as stream:
+        assert stream.accepted == {}
+        assert [one async for one in stream] == []
+    async with client.send(session, script({"hang": True})) as sent, client.attach(session) as attached:
+        await client.interrupt(session)
+        assert [one.line async for one in sent] == [one.line async for one in attached]
+
+
+async def test_a_queued_message_is_accepted_without_a_stream(client: Client) -> None:
+    """`accepted` is the hub's answer, and a queued message can be taken back."""
+    session = await new(client)
+    async with client.send(session, script({"hang": True})) as stream:
+        async with client.send(session, "later", on_busy="queue") as queued:
+            assert [one async for one in queued] == []
+        assert queued.accepted is not None
+        await client.unqueue(session, queued.accepted["message_id"])
+        assert (await client.session(session))["queue"] == []
+        await client.interrupt(session)
+        assert len([one async for one in stream]) > 2
+
+
+async def test_asks_are_listed_and_answered(client: Client) -> None:
+    """Over all sessions; a second answer is told who was faster."""
+    session = await new(client)
+    async with client.send(session, script({"tool": "Bash", "input": {"command": "ls"}, "ask": True})) as stream:
+        async for one in stream:
+            if isinstance(one.event, AskOpened):
+                ask = one.event.ask.id
+                assert [record["id"] for record in await client.asks()] == [ask]
+                assert (await client.answer(ask, {"decision": "allow"}))["state"] != "open"
+                with pytest.raises(ProblemError, match="faster"):
+                    await client.answer(ask, {"decision": "deny"})
+    assert (await client.ask(ask))["settlement"]["decision"] == "allow"
+    assert await client.asks() == []
+
+
+async def test_a_failed_turn_is_retried_and_followed(client: Client) -> None:
+    """The failure is an event; the retry is a turn of its own that can be followed to its end."""
+    session = await new(client)
+    fail = {"fail": {"code": "agent_error", "message": "Broken.", "retryable": True}}
+    async with client.send(session, script(fail)) as stream:
+        assert isinstance([one async for one in stream][-1].event, TurnFailed)
+    cursor = (await client.session(session))["cursor"]
+    turn = (await client.retry(session))["turn"]
+    async with client.attach(session, cursor, turn) as again:
+        got = [one async for one in again]
+    assert again.turn_id == turn or got == []
+
+
+async def test_refusals_are_problem_errors_also_without_a_document(client: Client, hub: FakeHub) -> None:
+    """A wrong token, an unknown session, a path that no hub has."""
+    async with Client(Address(url=hub.url, token="wrong")) as other:
+        with pytest.raises(ProblemError, match="wants a token") as caught:
+            await other.sessions()
+        assert caught.value.status == 401
+    with pytest.raises(ProblemError, match="no session 'x% ?#'"):
+        await client.session("x% ?#")
+    async with Client(Address(url=f"{hub.url}/nowhere")) as other:
+        with pytest.raises(ProblemError) as caught:
+            await other.agents()
+    assert (caught.value.status, caught.value.code) == (404, "http_404")
+
+
+async def test_no_hub_is_not_reachable_at_once() -> None:
+    """Neither a request nor a stream waits for a hub that is not there."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    async with Client(Address(url=url)) as client:
+        with pytest.raises(HubNotReachable):
+            await client.sessions()
+        with pytest.raises(HubNotReachable):
+            await kinds(client.send("ses", "x"))
+
+
+@asynccontextmanager
+async def answering(body: bytes, kind: str) -> AsyncIterator[Client]:
+    """A client of something that answers every request with ``body``."""
+    import anyio
+
+    async def handle(stream: anyio.abc.SocketStream) -> None:
+        async with stream:
+            await stream.receive()
+            head = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n"
+            await stream.send(head.encode() + body)
+
+    async with (
+        await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(listener.serve, handle)
+        port = listener.extra(anyio.abc.SocketAttribute.local_port)
+        async with Client(Address(url=f"http://127.0.0.1:{port}"), patience=QUICK) as client:
+            yield client
+        group.cancel_scope.cancel()
+
+
+async def test_something_else_that_answers_is_no_hub() -> None:
+    """A web page or bytes in place of events are a clear error, no traceback of a decoder."""
+    async with answering(b"<html>", "text/html") as client:
+        with pytest.raises(ClientError, match="is no hub"):
+            await client.sessions()
+        with pytest.raises(ClientError, match="is no hub"):
+            await kinds(client.send("ses", "x"))
+    async with answering(b"data: {}\n\n", "text/event-stream") as client:
+        with pytest.raises(ClientError, match="no event"):
+            await kinds(client.send("ses", "x"))
