@@ -177,7 +177,7 @@ class FakeHub:
                 await session.emit("message_queued", message_id=queued["id"], text=body["text"])
                 return JSONResponse({"message_id": queued["id"], "turn": None}, 202)
             if busy != "attach":
-                facts = {"turn_id": turn.id, "started_at": turn.started_at, "state": "running"}
+                facts: Json = {"turn_id": turn.id, "started_at": turn.started_at, "state": "running"}
                 facts |= {"live": f"/v1/sessions/{request.path_params['id']}/live", "same_message": False}
                 return problem(409, "turn_in_flight", f"Turn {turn.id} is running.", **facts)
             self.keys[key] = turn.id

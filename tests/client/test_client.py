@@ -200,7 +200,7 @@ async def test_refusals_are_problem_errors_also_without_a_document(client: Clien
         with pytest.raises(ProblemError, match="wants a token") as caught:
             await other.sessions()
         assert caught.value.status == 401
-    with pytest.raises(ProblemError, match="no session 'x% ?#'"):
+    with pytest.raises(ProblemError, match=r"no session .x% \?#"):
         await client.session("x% ?#")
     async with Client(Address(url=f"{hub.url}/nowhere")) as other:
         with pytest.raises(ProblemError) as caught:
