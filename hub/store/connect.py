@@ -6,8 +6,9 @@ redis-py gives every connection a socket timeout of 5 s and silent retries; both
 
 from __future__ import annotations
 
-from typing import Any
-from urllib.parse import urlsplit
+import asyncio
+from typing import Any, cast
+from urllib.parse import unquote, urlsplit
 
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.client import PubSub
@@ -18,19 +19,40 @@ from redis.backoff import ExponentialWithJitterBackoff, NoBackoff
 from hub.errors import ConfigError
 
 AnyRedis = Redis | RedisCluster
-_TIMEOUT_S = 5.0
 _RETRIES = 3
+
+
+class _Redis(Redis):
+    """A client whose callers wait for a connection where redis-py raises when its pool is used up."""
+
+    room: asyncio.Semaphore
+
+    async def execute_command(self, *args: Any, **options: Any) -> Any:
+        async with self.room:
+            return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+
+
+class _RedisCluster(RedisCluster):
+    """The same for a cluster, where the pools are one a node."""
+
+    room: asyncio.Semaphore
+
+    async def execute_command(self, *args: Any, **options: Any) -> Any:
+        async with self.room:
+            return await super().execute_command(*args, **options)
 
 
 class Connections:
     """The clients of one store. ``commands`` for transactions; the others have no read timeout."""
 
-    def __init__(self, url: str, *, max_connections: int = 64) -> None:
-        """``url`` as in ``store.url``, but never ``embedded``. Nothing is dialled yet. Raises ConfigError."""
+    def __init__(self, url: str, *, max_connections: int = 64, timeout_s: float = 5.0) -> None:
+        """``url`` as in ``store.url``, but never ``embedded``. ``timeout_s``: for one answer; it is asked for
+        four times before the store counts as away. Nothing is dialled yet. Raises ConfigError."""
         self.url = url
         self._limit = max_connections
+        self._timeout_s = timeout_s
         retry = Retry(ExponentialWithJitterBackoff(cap=0.5, base=0.02), _RETRIES)
-        self.commands: AnyRedis = self._client(_TIMEOUT_S, retry)
+        self.commands: AnyRedis = self._client(timeout_s, retry)
         self._patient: AnyRedis = self._client(None, Retry(NoBackoff(), 0))
 
     @property
@@ -48,25 +70,33 @@ class Connections:
         await self._patient.aclose()
 
     def _client(self, timeout_s: float | None, retry: Retry) -> AnyRedis:
+        client = self._dial(timeout_s, retry)
+        client.room = asyncio.Semaphore(self._limit)
+        return client
+
+    def _dial(self, timeout_s: float | None, retry: Retry) -> _Redis | _RedisCluster:
         options: dict[str, Any] = {
             "socket_timeout": timeout_s,
-            "socket_connect_timeout": _TIMEOUT_S,
+            "socket_connect_timeout": self._timeout_s,
             "retry": retry,
             "max_connections": self._limit,
         }
         scheme = urlsplit(self.url).scheme
+        if scheme != "unix":
+            options["socket_keepalive"] = True  # a read without timeout must notice a peer that is gone
         try:
             if scheme == "redis+cluster":
-                return RedisCluster.from_url(self.url.replace("redis+cluster", "redis", 1), **options)
+                url = self.url.replace("redis+cluster", "redis", 1)
+                return cast(_RedisCluster, _RedisCluster.from_url(url, **options))
             if scheme == "redis+sentinel":
                 return self._sentinel(options)
-            return Redis.from_url(self.url, **options)
+            return cast(_Redis, _Redis.from_url(self.url, **options))
         except ValueError as error:
             raise ConfigError(
                 f"store.url: {error}. Expected embedded, redis://, rediss://, unix://, ..."
             ) from None
 
-    def _sentinel(self, options: dict[str, Any]) -> Redis:
+    def _sentinel(self, options: dict[str, Any]) -> _Redis:
         """redis+sentinel://[user:password@]host:port[,host:port…]/<service>[/<db>]"""
         parts = urlsplit(self.url)
         hosts = parts.netloc.rpartition("@")[2].split(",")
@@ -74,8 +104,9 @@ class Connections:
         if not service:
             raise ConfigError("store.url: redis+sentinel:// wants the name of the service, as in /mymaster.")
         addresses = [(host, int(port or 26379)) for host, _, port in (one.partition(":") for one in hosts)]
-        sentinel = Sentinel(addresses, socket_timeout=_TIMEOUT_S)  # type: ignore[no-untyped-call, unused-ignore]
-        login = {"username": parts.username, "password": parts.password, "db": int(database or 0)}
+        sentinel = Sentinel(addresses, socket_timeout=self._timeout_s)  # type: ignore[no-untyped-call, unused-ignore]
+        login = {"username": unquote(parts.username or ""), "password": unquote(parts.password or "")}
         options |= {name: value for name, value in login.items() if value}
-        master: Redis = sentinel.master_for(service, **options)  # type: ignore[no-untyped-call, unused-ignore]
+        options["db"] = int(database or 0)
+        master: _Redis = sentinel.master_for(service, redis_class=_Redis, **options)  # type: ignore[no-untyped-call, unused-ignore]
         return master

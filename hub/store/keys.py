@@ -67,5 +67,6 @@ def transaction_keys(session_id: str) -> list[str]:
     return [
         *(session_key(kind, session_id) for kind in kinds),
         *(bucket_key(kind, number) for kind in ("sessions", "leases", "pending")),
+        session_key("grants", session_id),
         live_prefix(session_id),
     ]

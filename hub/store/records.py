@@ -31,7 +31,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
 
 class TurnRecord(Struct, frozen=True, kw_only=True):
     """The running turn. ``first`` is the seq of its first event; ``trimmed`` the highest seq that was
-    dropped from its live stream, 0 for none."""
+    dropped from its live stream, 0 for none; ``previous`` the runner of the session's turn before."""
 
     id: str
     state: TurnState
@@ -43,6 +43,7 @@ class TurnRecord(Struct, frozen=True, kw_only=True):
     fence: str = ""
     cancel_by: str | None = None
     trimmed: int = 0
+    previous: str = ""
 
 
 class Claim(Struct, frozen=True, kw_only=True):
@@ -194,6 +195,7 @@ def turn_record(fields: Fields) -> TurnRecord | None:
         fence=fields["fence"],
         cancel_by=fields.get("cancel"),
         trimmed=int(fields.get("trimmed", "0")),
+        previous=fields.get("previous", ""),
     )
 
 
@@ -220,8 +222,10 @@ def ask_record(session_id: str, ask_id: str, fields: Fields) -> AskRecord | None
 
 def ask_records(session_id: str, fields: Fields) -> tuple[AskRecord, ...]:
     """All asks of a session's asks hash, oldest first."""
-    ids = sorted(name.removesuffix(":state") for name in fields if name.endswith(":state"))
-    records = (ask_record(session_id, ask_id, fields) for ask_id in ids)
+    by_ask: dict[str, Fields] = {}
+    for name, value in fields.items():
+        by_ask.setdefault(name.rpartition(":")[0], {})[name] = value
+    records = (ask_record(session_id, ask_id, own) for ask_id, own in by_ask.items())
     return tuple(sorted((r for r in records if r is not None), key=lambda r: (r.opened_at, r.id)))
 
 

@@ -39,6 +39,7 @@ from hub.events import (
     is_durable,
     now,
     stamp,
+    to_json,
     type_of,
 )
 from hub.store import keys
@@ -64,9 +65,11 @@ from hub.store.records import (
     stream_entries,
     turn_record,
 )
-from hub.store.transactions import Argument, clear_errors, flat, transact
+from hub.store.transactions import Argument, clear_errors, encode_text, flat, transact
 
 _PAGE = 1000
+_REPEATABLE_S = 60
+_PATCHABLE = frozenset({"title", "policy", "archived"})
 
 
 class Bounds(Struct, frozen=True, kw_only=True):
@@ -82,7 +85,7 @@ class Bounds(Struct, frozen=True, kw_only=True):
 
 def fingerprint(text: str, literal: bool) -> str:
     """What makes two messages the same message: SHA-256 of the text and of how it is sent (hex)."""
-    return hashlib.sha256(b"%d\0" % literal + text.encode()).hexdigest()
+    return hashlib.sha256(b"%d\0" % literal + encode_text(text)).hexdigest()
 
 
 def _tail(event: Event, after: str) -> str:
@@ -116,7 +119,7 @@ class Store:
         }
         created = SessionCreated(agent=record.agent, transport=record.transport, policy=record.policy)
         body = encode_body(stamp(created, record.id, None, at))
-        status, *_ = await transact(self.redis, "create", record.id, body, *flat(fields), at=at)
+        status, *_ = await transact(self.redis, "create", record.id, ids.request_id(), body, *flat(fields), at=at)
         stored = await self.session(record.id)
         if stored.agent != record.agent:
             raise IdempotencyMismatch("This Idempotency-Key made a session of another agent. Use a new key.")
@@ -131,7 +134,10 @@ class Store:
         return session_record(session_id, fields_of(raw))
 
     async def patch_session(self, session_id: str, changes: Mapping[str, str]) -> SessionRecord:
-        """Change fields (title, policy, archived as "0" or "1"). Raises NotFound."""
+        """Change fields (title, policy, archived as "0" or "1"). Raises NotFound, ValueError for another
+        field."""
+        if foreign := changes.keys() - _PATCHABLE:
+            raise ValueError(f"Not a field that can be changed: {sorted(foreign)}")
         status, *_ = await transact(self.redis, "patch", session_id, *flat(changes))
         if status == "missing":
             _missing("session", session_id)
@@ -139,7 +145,10 @@ class Store:
 
     async def delete_session(self, session_id: str, *, force: bool = False) -> None:
         """Forget the session. Raises NotFound; TurnInFlight while one runs, unless by force."""
-        status, *facts = await transact(self.redis, "delete", session_id, "1" if force else "0")
+        request = ids.request_id()
+        status, *facts = await transact(
+            self.redis, "delete", session_id, "1" if force else "0", request, _REPEATABLE_S
+        )
         if status == "missing":
             _missing("session", session_id)
         if status == "busy":
@@ -213,7 +222,7 @@ class Store:
 
     async def cancel(self, session_id: str, by: str) -> str:
         """Ask for the running turn to be stopped; its id. Raises NotFound, NoActiveTurn."""
-        status, *facts = await transact(self.redis, "cancel", session_id, by)
+        status, *facts = await transact(self.redis, "cancel", session_id, by, ids.request_id())
         if status == "missing":
             _missing("session", session_id)
         if status == "none":
@@ -235,7 +244,7 @@ class Store:
             event=_tail(queued, "message_id"),
         )
         bounds = self.bounds
-        body, item = encode_body(queued), msgspec.json.encode(message)
+        body, item = encode_body(queued), to_json(message)
         limits = [bounds.queue_most, bounds.idem_ttl_s, bounds.idem_most]
         status, *_ = await transact(self.redis, "enqueue", session_id, message_id, item, body, *limits)
         if status == "missing":
@@ -248,11 +257,12 @@ class Store:
 
     async def unqueue(self, session_id: str, message_id: str) -> None:
         """Take a waiting message back. Raises NotFound; MessageBegun when its turn has begun."""
-        status, *_ = await transact(self.redis, "unqueue", session_id, message_id, self.bounds.idem_ttl_s)
+        limits = [self.bounds.idem_ttl_s, self.bounds.idem_most]
+        status, *_ = await transact(self.redis, "unqueue", session_id, message_id, ids.request_id(), *limits)
         if status == "missing":
             _missing("session", session_id)
         if status == "begun":
-            raise MessageBegun("This message does not wait any more: its turn has begun, or it was taken back.")
+            raise MessageBegun("This message does not wait any more: its turn has begun.")
         if status == "unknown":
             _missing("queued message", message_id)
 
@@ -265,9 +275,14 @@ class Store:
 
     async def append(self, claim: Claim, batch: int, events: Sequence[AnyEvent], lease_ms: int) -> Appended:
         """Write stamped events as batch number ``batch`` (1, 2, …; 0 with no events renews the lease only).
-        Raises Fenced."""
+        Raises Fenced; HubError for a batch out of order; ValueError for events without a batch number, a batch
+        without events, and for a terminal event, which only :meth:`finish` writes."""
+        if bool(batch) != bool(events):
+            raise ValueError(f"Batch {batch} of {len(events)} events: a batch has a number from 1, and events.")
         parts: list[str | bytes] = []
         for event in events:
+            if isinstance(event, Terminal):
+                raise ValueError("A terminal event is written by finish, never by append.")  # noqa: TRY004
             kind = type_of(event)
             parts += [kind, "d" if is_durable(kind) else "", encode_body(event)]
         answer = await transact(
@@ -315,7 +330,7 @@ class Store:
         """Take over an overdue turn; "ring" when it only waits for a runner still; None when there is
         nothing to take over. With ``adopt`` it goes on, one attempt higher."""
         facts: list[Argument] = [turn_id, runner, lease_ms, "1" if adopt else "0", self.bounds.ring_ms]
-        answer = await transact(self.redis, "reap", session_id, *facts)
+        answer = await transact(self.redis, "reap", session_id, *facts, ids.request_id())
         if answer[0] == "ring":
             return "ring"
         return _taken(session_id, answer) if answer[0] == "ok" else None
@@ -340,7 +355,7 @@ class Store:
     async def open_ask(self, claim: Claim, ask: Ask) -> None:
         """Open ``ask`` in the running turn. Raises Fenced."""
         event = stamp(AskOpened(ask=ask), claim.session_id, claim.turn_id)
-        facts: list[Argument] = [claim.turn_id, claim.fence, ask.id, msgspec.json.encode(ask), encode_body(event)]
+        facts: list[Argument] = [claim.turn_id, claim.fence, ask.id, to_json(ask), encode_body(event)]
         _check_fence(claim, await transact(self.redis, "open_ask", claim.session_id, *facts, at=event.at))
 
     async def ask(self, ask_id: str) -> AskRecord:
@@ -363,12 +378,13 @@ class Store:
     async def settle_ask(self, record: AskRecord, settlement: Settlement) -> AskRecord:
         """Settle an ask, once. Raises AlreadySettled with who and what, Withdrawn, NotFound."""
         event = stamp(settled_event(record.id, settlement), record.session_id, record.turn_id)
-        facts: list[Argument] = [record.id, ids.request_id(), msgspec.json.encode(settlement), encode_body(event)]
+        facts: list[Argument] = [record.id, ids.request_id(), to_json(settlement), encode_body(event)]
         status, *said = await transact(self.redis, "settle_ask", record.session_id, *facts, at=event.at)
         if status == "missing":
             _missing("ask", record.id)
         if status == "withdrawn":
-            raise Withdrawn(f"This ask is over: {said[0].decode()}.", reason=said[0].decode())
+            reason = msgspec.json.decode(said[0], type=str)
+            raise Withdrawn(f"This ask is over: {reason}.", reason=reason)
         stored = await self.ask(record.id)
         if status == "settled":
             by = stored.settlement.by.name if stored.settlement else "somebody"
@@ -376,7 +392,8 @@ class Store:
         return stored
 
     async def deliver_ask(self, claim: Claim, ask_id: str) -> None:
-        """Record that the agent took the settlement. Raises Fenced; HubError for an ask that is not settled."""
+        """Record that the agent took the settlement. Raises Fenced; HubError for an ask that is not settled
+        or not of this turn."""
         event = stamp(AskDelivered(ask_id=ask_id), claim.session_id, claim.turn_id)
         facts: list[Argument] = [claim.turn_id, claim.fence, ask_id, encode_body(event)]
         answer = await transact(self.redis, "deliver_ask", claim.session_id, *facts, at=event.at)
@@ -385,9 +402,12 @@ class Store:
             raise HubError(f"{ask_id} cannot be delivered: it is {answer[0]}.")
 
     async def withdraw_ask(self, claim: Claim, ask_id: str, reason: str) -> None:
-        """Withdraw an open ask; one that is settled stays so. Raises Fenced."""
+        """Withdraw an open ask of the turn; one that is settled stays so. Raises Fenced, NotFound."""
         facts = [claim.turn_id, claim.fence, ask_id, _inside(reason)]
-        _check_fence(claim, await transact(self.redis, "withdraw_ask", claim.session_id, *facts))
+        answer = await transact(self.redis, "withdraw_ask", claim.session_id, *facts)
+        _check_fence(claim, answer)
+        if answer[0] == "missing":
+            _missing("ask", ask_id)
 
     # Reading
 
@@ -441,7 +461,7 @@ def _taken(session_id: str, answer: list[Any]) -> Taken:
 
 def _inside(text: str) -> str:
     """``text`` as the inside of a JSON string."""
-    return msgspec.json.encode(text).decode()[1:-1]
+    return to_json(text).decode()[1:-1]
 
 
 def _check_fence(claim: Claim, answer: list[Any]) -> None:

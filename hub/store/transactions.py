@@ -17,6 +17,7 @@ from hub.store import keys
 
 Argument = str | bytes | int
 _READ_ONLY_SIGNS = ("READONLY", "OOM", "MISCONF", "NOREPLICAS")
+_AWAY_SIGNS = ("BUSY", "MASTERDOWN", "CLUSTERDOWN", "LOADING", "UNKILLABLE")
 
 
 class Redis(Protocol):
@@ -45,14 +46,24 @@ def clear_errors() -> Iterator[None]:
         yield
     except (exceptions.ReadOnlyError, exceptions.OutOfMemoryError) as error:
         raise StoreReadOnly(_read_only(error)) from error
-    except (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.ClusterError, OSError) as error:
+    except (exceptions.AuthenticationError, exceptions.AuthorizationError, exceptions.NoPermissionError) as error:
         raise StoreUnavailable(
-            f"The store does not answer ({error}). Nothing acknowledged is lost; try again."
+            f"The store refuses this hub ({error}). Put a user and password that may do everything in store.url."
         ) from error
+    except (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.ClusterError, OSError) as error:
+        raise StoreUnavailable(_away(error)) from error
+    except exceptions.RedisClusterException as error:
+        raise StoreUnavailable(_away(error)) from error
     except exceptions.ResponseError as error:
         if any(sign in str(error) for sign in _READ_ONLY_SIGNS):
             raise StoreReadOnly(_read_only(error)) from error
+        if str(error).startswith(_AWAY_SIGNS):
+            raise StoreUnavailable(_away(error)) from error
         raise
+
+
+def _away(error: Exception) -> str:
+    return f"The store does not answer ({error}). Nothing acknowledged is lost; try again."
 
 
 def _read_only(error: Exception) -> str:
@@ -68,7 +79,7 @@ async def transact(
     when a reply is lost.
     """
     names = keys.transaction_keys(session_id)
-    call = [len(names), *names, session_id, keys.channel(session_id), at or events.now(), *arguments]
+    call = [len(names), *names, session_id, keys.channel(session_id), at or events.now(), *map(_wire, arguments)]
     with clear_errors():
         try:
             answer = await redis.execute_command("EVALSHA", _digest(name), *call)
@@ -76,6 +87,18 @@ async def transact(
             answer = await redis.execute_command("EVAL", source(name), *call)
     status, *facts = cast(list[Any], answer)
     return [status.decode(), *facts]
+
+
+def _wire(argument: Argument) -> bytes | int:
+    return encode_text(argument) if isinstance(argument, str) else argument
+
+
+def encode_text(text: str) -> bytes:
+    """``text`` in UTF-8. Half a surrogate pair becomes U+FFFD, as it does in events."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
 def flat(values: Mapping[str, str]) -> list[str]:

@@ -1,13 +1,14 @@
 -- The head of every transaction: names for the keys of one session, the clock, and how events are written.
 -- KEYS, all in one slot: 1 session  2 log  3 turn  4 asks  5 queue  6 idem  7 last  8 sessions  9 leases
---                        10 pending  11 the prefix of live streams (a turn's id makes it a key)
+--                        10 pending  11 grants  12 the prefix of live streams (a turn's id makes it a key)
 -- ARGV: 1 session id  2 the session's channel  3 the present (RFC 3339)  4… the transaction's own
 -- Statuses are returned, not raised, and everything is validated before the first write: Lua does not roll back.
 local session_key, log_key, turn_key, asks_key, queue_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local idem_key, last_key, sessions_key, leases_key, pending_key = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local grants_key = KEYS[11]
 local sid, channel, at = ARGV[1], ARGV[2], ARGV[3]
 
-local function live_key(tid) return KEYS[11] .. tid end
+local function live_key(tid) return KEYS[12] .. tid end
 
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
@@ -100,16 +101,17 @@ local function start_turn(tid, attempt, message, tail, ring_ms)
   return first
 end
 
--- Remember a request by its key: bounded in number (the oldest half goes) and in time.
+-- Remember a request by its key: bounded in number (the oldest half makes room) and in time. Keys that clients
+-- choose begin with 'key:', those of waiting messages with 'message:'; they never meet.
 local function remember_request(key, value, ttl_s, most)
-  redis.call('HSET', idem_key, key, int(now) .. ' ' .. value)
-  redis.call('EXPIRE', idem_key, ttl_s)
-  if redis.call('HLEN', idem_key) > most then
+  if redis.call('HLEN', idem_key) >= most and redis.call('HEXISTS', idem_key, key) == 0 then
     local all, ages = redis.call('HGETALL', idem_key), {}
     for i = 1, #all, 2 do ages[#ages + 1] = { tonumber(string.match(all[i + 1], '^%d+')), all[i] } end
     table.sort(ages, function(a, b) return a[1] < b[1] end)
-    for i = 1, math.floor(#ages / 2) do redis.call('HDEL', idem_key, ages[i][2]) end
+    for i = 1, math.ceil(#ages / 2) do redis.call('HDEL', idem_key, ages[i][2]) end
   end
+  redis.call('HSET', idem_key, key, int(now) .. ' ' .. value)
+  redis.call('EXPIRE', idem_key, ttl_s)
 end
 
 -- The remembered request, as its words; nil when there is none or it is too old.

@@ -3,6 +3,7 @@
 --       8… type, 'd' or '', body in turn
 local tid, batch = ARGV[4], ARGV[6]
 if not owns(tid, ARGV[5]) then return { 'fenced' } end
+if batch ~= '0' and #ARGV < 8 then return { 'empty' } end
 local held = turn_fields('batch', 'cancel', 'answers', 'batch_seq')
 local last_seq = held[4] or '0'
 if batch ~= '0' and batch ~= held[1] then

@@ -2,7 +2,7 @@
 -- ARGV: 4 mode (new | retry)  5 turn id  6 message id  7 text  8 literal  9 origin  10 fingerprint
 --       11 rest of the user message's body  12 idempotency key or ''  13 its time to live, seconds
 --       14 how many keys are kept  15 milliseconds until a turn that nobody took is rung again
-local mode, tid, key = ARGV[4], ARGV[5], ARGV[12]
+local mode, tid, key = ARGV[4], ARGV[5], ARGV[12] ~= '' and 'key:' .. ARGV[12] or ''
 if redis.call('EXISTS', session_key) == 0 then return { 'missing' } end
 
 if key ~= '' then
@@ -14,11 +14,12 @@ if key ~= '' then
 end
 
 local held = turn_fields('id', 'started_at', 'state', 'fingerprint', 'message_id', 'attempt', 'first')
-if held[1] == tid then return { 'ok', tid, held[5], held[6], held[7], 'repeated' } end
-local stream = redis.call('XRANGE', live_key(tid), '-', '+', 'COUNT', 1)
-if stream[1] then -- the first reply was lost, and the turn has ended since
-  local last = redis.call('HMGET', last_key, 'message_id', 'attempt')
-  return { 'ok', tid, ARGV[6] ~= '' and ARGV[6] or last[1], last[2], string.match(stream[1][1], '^%d+'), 'repeated' }
+if held[1] == tid then return { 'ok', tid, held[5], held[6], held[7], 'begun' } end -- the first reply was lost
+local begun = redis.call('XRANGE', live_key(tid), '-', '+', 'COUNT', 2)
+if begun[1] then -- the first reply was lost, and the turn has ended since: its own events say how it began
+  local started = begun[mode == 'retry' and 1 or 2][2][2]
+  local attempt, mid = string.match(started, '"attempt":(%d+),"message_id":"([^"]*)"')
+  return { 'ok', tid, mid, attempt, string.match(begun[1][1], '^%d+'), 'begun' }
 end
 if held[1] then
   local same = held[4] == ARGV[10] and '1' or '0'

@@ -2,8 +2,9 @@
 -- ARGV: 4 turn id  5 fence  6 ask id  7 the event's body
 local tid, aid = ARGV[4], ARGV[6]
 if not owns(tid, ARGV[5]) then return { 'fenced' } end
-local state = redis.call('HGET', asks_key, aid .. ':state')
-if not state then return { 'missing' } end
+local ask = redis.call('HMGET', asks_key, aid .. ':state', aid .. ':turn')
+local state = ask[1]
+if ask[2] ~= tid then return { 'missing' } end
 if state == 'delivered' or state == 'closed' then return { 'ok' } end
 if state ~= 'settled' then return { state } end
 redis.call('HSET', asks_key, aid .. ':state', 'delivered', aid .. ':delivered_at', at)

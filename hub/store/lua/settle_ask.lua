@@ -4,11 +4,11 @@ local aid = ARGV[4]
 local ask = redis.call('HMGET', asks_key, aid .. ':state', aid .. ':request', aid .. ':turn', aid .. ':reason')
 if not ask[1] then return { 'missing' } end
 if ask[2] == ARGV[5] then return { 'ok' } end
-if ask[1] == 'withdrawn' then return { 'withdrawn', ask[4] } end
+if ask[1] == 'withdrawn' then return { 'withdrawn', '"' .. ask[4] .. '"' } end
 if ask[1] ~= 'open' then return { 'settled' } end
 local tid = ask[3]
 local held = turn_fields('id', 'open', 'answers', 'runner')
-if held[1] ~= tid then return { 'withdrawn', 'the turn has ended' } end
+if held[1] ~= tid then return { 'withdrawn', '"the turn has ended"' } end
 redis.call('HSET', asks_key, aid .. ':state', 'settled', aid .. ':request', ARGV[5], aid .. ':settlement', ARGV[6],
   aid .. ':settled_at', at)
 redis.call('HSET', turn_key, 'open', without(held[2], aid), 'answers', held[3] .. ' ' .. aid)

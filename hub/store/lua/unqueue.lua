@@ -1,10 +1,11 @@
--- Take a waiting message back.
--- ARGV: 4 message id  5 ttl, seconds  6 head of the event's body (its text follows from the queue)
+-- Take a waiting message back. Repeated: taken back by this very request.
+-- ARGV: 4 message id  5 request id  6 ttl, seconds  7 keys kept
 local mid = ARGV[4]
 if redis.call('EXISTS', session_key) == 0 then return { 'missing' } end
 for _, waiting in ipairs(redis.call('LRANGE', queue_key, 0, -1)) do
   local item = cjson.decode(waiting)
   if item.id == mid then
+    remember_request('message:' .. mid, 'unqueued ' .. ARGV[5], ARGV[6], tonumber(ARGV[7]))
     redis.call('LREM', queue_key, 1, waiting)
     emit('', 'message_unqueued', true, false, head('') .. ',' .. item.event)
     flush()
@@ -12,4 +13,7 @@ for _, waiting in ipairs(redis.call('LRANGE', queue_key, 0, -1)) do
     return { 'ok' }
   end
 end
-return { recall_request('message:' .. mid, tonumber(ARGV[5])) and 'begun' or 'unknown' }
+local known = recall_request('message:' .. mid, tonumber(ARGV[6]))
+if not known then return { 'unknown' } end
+if known[2] == 'queued' then return { 'begun' } end
+return { known[3] == ARGV[5] and 'ok' or 'unknown' }
