@@ -1,0 +1,57 @@
+"""The README's words are so: what it shows can be run as it stands."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from hub import Completed, Transport
+from hub.testing import FakeTurn, make_session
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    """The code blocks of one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def transport() -> Transport:
+    """The transport that the README shows, as its module registers it."""
+    module = ModuleType("my_module")
+    exec(compile(blocks("python")[0], "README.md", "exec"), vars(module))
+    registered: list[Transport] = []
+    module.register_transports(registered.append)
+    assert len(registered) == 1
+    return registered[0]
+
+
+@pytest.mark.anyio
+async def test_the_transport_in_the_readme_works() -> None:
+    """Copied as it stands it answers a message and keeps the rules of the hub."""
+    loud = transport()
+    turn = FakeTurn("hello you", session=make_session(loud.name))
+    connection = await loud.open(turn.session)
+    assert await turn.play(connection) == Completed()
+    await connection.close()
+    assert turn.text == "HELLO YOU"
+    assert turn.problems == []
+    assert turn.judged == Completed()
+
+
+def test_the_transport_in_the_readme_is_as_short_as_it_says() -> None:
+    """A whole transport is some thirty lines."""
+    assert len(blocks("python")[0].splitlines()) <= 30
+
+
+def test_the_configuration_in_the_readme_names_the_transport_it_shows() -> None:
+    """Entry point, enabled plugin and agent fit together."""
+    shown: dict[str, Any] = tomllib.loads(blocks("toml")[0])
+    (entry,) = shown["project"]["entry-points"]["turnhub"]
+    assert entry in shown["plugins"]["enabled"]
+    assert {agent["transport"] for agent in shown["agents"].values()} == {transport().name}
