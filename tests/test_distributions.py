@@ -1,0 +1,140 @@
+"""What is published works where nothing else is: all distributions are built, installed and used."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+
+import hub
+
+ROOT = Path(__file__).parent.parent
+PROJECTS = [
+    ROOT,
+    *sorted(p.parent for kind in ("plugins", "examples") for p in (ROOT / kind).glob("*/pyproject.toml")),
+]
+EXAMPLES = [path for path in PROJECTS if path.parent.name == "examples"]
+PLUGINS = [path for path in PROJECTS if path.parent.name == "plugins"]
+
+# One worker builds and installs once for all of these tests.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("distributions")]
+
+ECHO_TURN = """
+import asyncio, json
+from importlib.metadata import entry_points
+from hub.testing import FakeTurn, make_session
+
+async def main():
+    (plugin,) = entry_points(group="turnhub", name="scripted")
+    found = []
+    plugin.load().register_transports(found.append)
+    turn = FakeTurn("hello", session=make_session(found[0].name))
+    connection = await found[0].open(turn.session)
+    await turn.play(connection)
+    await connection.close()
+    print(json.dumps([type(turn.judged).__name__, turn.text, turn.problems]))
+
+asyncio.run(main())
+"""
+
+
+def table(project: Path) -> dict[str, Any]:
+    """The [project] table of a distribution."""
+    content: dict[str, Any] = tomllib.loads((project / "pyproject.toml").read_text())["project"]
+    return content
+
+
+def run(*command: str | Path, cwd: Path, **env: str) -> str:
+    """What a command prints; its errors are in the failure's message."""
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=cwd,
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=500,
+    )
+    assert done.returncode == 0, f"{command}:\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Path]:
+    """Each project's wheel, built from its source distribution."""
+    built = {}
+    for project in PROJECTS:
+        out = tmp_path_factory.mktemp("dist")
+        run(sys.executable, "-m", "build", "--no-isolation", "--outdir", out, project, cwd=out)
+        (built[project],) = out.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def environment(wheels: dict[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of a new environment: hub and examples with all they need, plugins without."""
+    home = tmp_path_factory.mktemp("clean")
+    venv.create(home, with_pip=True)
+    pip = (home / "bin/python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
+    full = [wheels[project] for project in (ROOT, *EXAMPLES)]
+    run(*pip, "--constraint", ROOT / "constraints.txt", *full, cwd=home)
+    if PLUGINS:
+        run(*pip, "--no-deps", *(wheels[project] for project in PLUGINS), cwd=home)
+    return home / "bin"
+
+
+def test_all_distributions_carry_the_same_version() -> None:
+    """Hub, plugins and examples are released together."""
+    assert {table(project)["version"] for project in PROJECTS} == {hub.__version__}
+
+
+@pytest.mark.parametrize("project", PROJECTS[1:], ids=lambda path: path.name)
+def test_plugins_need_the_hub_they_were_made_for(project: Path) -> None:
+    """A plugin's requirement takes this hub, and it is found by its entry point."""
+    needs = {requirement.name: requirement for requirement in map(Requirement, table(project)["dependencies"])}
+    assert needs["turnhub"].specifier.contains(hub.__version__)
+    assert table(project)["entry-points"]["turnhub"]
+
+
+def test_wheels_hold_what_the_tree_holds(wheels: dict[Path, Path]) -> None:
+    """No script, page or marker of the hub is left out, and no test comes along."""
+    tree = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "hub").rglob("*")
+        if path.is_file() and path.suffix != ".pyc" and not path.name.startswith(".")
+    }
+    assert tree <= contents(wheels[ROOT])
+    for wheel in wheels.values():
+        assert not [name for name in contents(wheel) if "tests/" in name]
+
+
+def contents(wheel: Path) -> set[str]:
+    """The names of the files in a wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+def test_the_hub_runs_without_any_plugin(environment: Path, tmp_path: Path) -> None:
+    """An echo turn in an environment that holds nothing but what the distributions name."""
+    told = json.loads(run(environment / "python", "-I", "-c", ECHO_TURN, cwd=tmp_path))
+    assert told == ["Completed", "Echo: hello", []]
+
+
+def test_installed_plugins_can_be_found(environment: Path, tmp_path: Path) -> None:
+    """Every plugin's entry point is there after installing its wheel, and names a module the wheel holds."""
+    code = (
+        "import importlib.metadata as m, importlib.util as u\n"
+        "for e in m.entry_points(group='turnhub'): print(e.name, bool(u.find_spec(e.module.partition('.')[0])))"
+    )
+    found = dict(line.split() for line in run(environment / "python", "-I", "-c", code, cwd=tmp_path).splitlines())
+    declared = {name for project in PROJECTS for name in table(project)["entry-points"]["turnhub"]}
+    assert found == dict.fromkeys(declared, "True")
