@@ -36,7 +36,8 @@ class PluginsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class RunnerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Bounds of the runner, in seconds unless named otherwise."""
 
-    lease_s: float = 15.0
+    lease_s: float = 10.0
+    idle_s: float = 600.0
     interrupt_grace_s: float = 5.0
     shutdown_grace_s: float = 5.0
     stall_s: float = 300.0

@@ -101,8 +101,8 @@ class TurnContext(Protocol):
 
     @property
     def cancelled(self) -> Cancellation:
-        """Set when somebody interrupts. The transport may stop the agent and return; if it does not within
-        the configured grace, the hub calls :meth:`Connection.interrupt`, then ends the turn itself."""
+        """Set when somebody interrupts. The hub calls :meth:`Connection.interrupt` at the same time; if ``run``
+        has not returned within the configured grace, it is cancelled, and the turn ends as interrupted."""
 
     async def emit(self, event: AnyEvent) -> None:
         """Hand an event to the hub. Returns when there is room; order is kept. Terminal events, ask events

@@ -1,0 +1,169 @@
+"""Live streams: one subscription a process and session, frames encoded once, cursors for subscribers.
+
+Attach = subscribe, then snapshot, then drop what is not newer than the cursor, then follow. Numbers have no
+holes in what is published, so a hole says that something was missed, and the store is read. Nothing here is
+the truth, and a slow subscriber slows nobody: it falls behind what is held and is closed, without a terminal
+event, to come back with its cursor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from hub.errors import BadCursor, HubError, NotFound
+from hub.events import Gap, encode, now
+from hub.store import keys
+from hub.store.channels import Channel, FeedBounds, HubChannel, SessionChannel
+from hub.store.doorbell import Doorbell
+from hub.store.frames import View
+from hub.store.store import Store
+from hub.store.subscription import Subscription
+
+
+class Feed:
+    """All streams of one process. :meth:`run` has to be running, and the doorbell's ``run`` too."""
+
+    def __init__(self, store: Store, doorbell: Doorbell, bounds: FeedBounds | None = None) -> None:
+        self._store = store
+        self._doorbell = doorbell
+        self._bounds = bounds or FeedBounds()
+        self._channels: dict[str, Channel] = {}
+        self._wanted: dict[SessionChannel, None] = {}
+        self._some_wanted = asyncio.Event()
+        self._drained = False
+
+    async def run(self) -> None:
+        """Read what was missed, and see that quiet streams get their comments, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._read_on_demand())
+            group.create_task(self._pulse())
+
+    def drain(self) -> None:
+        """End every stream at once, cleanly; new ones end at once too."""
+        self._drained = True
+        for channel in self._channels.values():
+            channel.close()
+
+    @property
+    def watched(self) -> int:
+        """How many streams somebody watches in this process."""
+        return len(self._channels)
+
+    async def turn(self, session_id: str, *, turn_id: str | None = None, after: int = 0) -> Subscription | None:
+        """The running turn, or turn ``turn_id`` whether it runs or has ended, from its first event or after a
+        cursor, to its terminal event. None when no turn runs. Raises NotFound, BadCursor, StoreUnavailable."""
+        channel = await self._watch_session(session_id)
+        try:
+            _check_cursor(channel, after)
+            wanted = turn_id or channel.turn_id
+            if wanted is None:
+                await self._release(channel)
+                return None
+            first = _gap(channel, wanted, after)
+            return self._subscription(channel, View(turn_id=wanted), after or channel.start_of(wanted), first)
+        except BaseException:
+            await self._release(channel)
+            raise
+
+    async def log(self, session_id: str, *, after: int = 0, transient: bool = False) -> Subscription:
+        """Durable events after a cursor, then what follows, across turns; with ``transient`` also those of
+        the running turn. Raises NotFound, BadCursor, StoreUnavailable."""
+        channel = await self._watch_session(session_id)
+        try:
+            _check_cursor(channel, after)
+            return self._subscription(channel, View(transient=transient), after)
+        except BaseException:
+            await self._release(channel)
+            raise
+
+    async def hub(self) -> Subscription:
+        """Hints about what changes anywhere in the hub, from now on. Raises StoreUnavailable."""
+        channel = await self._watch(HubChannel(keys.HUB_CHANNEL, self._bounds))
+        return self._subscription(channel, View(transient=True), channel.frames.last)
+
+    def _subscription(self, channel: Channel, view: View, cursor: int, first: bytes = b"") -> Subscription:
+        if self._drained:
+            channel.close()
+        return Subscription(channel, view, cursor, lambda: self._release(channel), first)
+
+    async def _watch_session(self, session_id: str) -> SessionChannel:
+        name = keys.channel(session_id)
+        channel = await self._watch(
+            SessionChannel(name, self._bounds, self._store, session_id, want_reading=self._want_reading)
+        )
+        if not isinstance(channel, SessionChannel):
+            raise HubError(f"{name} is not the channel of a session.")
+        return channel
+
+    async def _watch(self, fresh: Channel) -> Channel:
+        """The channel of that name, brought up to the present; ``fresh`` when nobody watches it yet."""
+        channel = self._channels.setdefault(fresh.name, fresh)
+        channel.users += 1
+        try:
+            async with channel.lock:
+                if channel.begun:
+                    await channel.sync()
+                else:
+                    await self._doorbell.listen(channel.name, channel)
+                    await channel.begin()
+        except BaseException:
+            await self._release(channel)
+            raise
+        return channel
+
+    async def _release(self, channel: Channel) -> None:
+        channel.users -= 1
+        if channel.users == 0:
+            self._forget(channel)
+            await self._doorbell.leave(channel.name, channel)
+
+    def _forget(self, channel: Channel) -> None:
+        if self._channels.get(channel.name) is channel:
+            del self._channels[channel.name]
+
+    def _want_reading(self, channel: SessionChannel) -> None:
+        self._wanted[channel] = None
+        self._some_wanted.set()
+
+    async def _read_on_demand(self) -> None:
+        log = structlog.get_logger("hub.feed")
+        while True:
+            await self._some_wanted.wait()
+            self._some_wanted.clear()
+            while self._wanted:
+                channel = next(iter(self._wanted))
+                del self._wanted[channel]
+                try:
+                    async with channel.lock:
+                        if channel.begun:
+                            await channel.sync()
+                except NotFound:  # deleted: whoever watches is told by the end of the stream
+                    channel.close()
+                    self._forget(channel)
+                except HubError as error:  # read again at the next pulse, or when the doorbell is back
+                    log.warning("could not read a session", session_id=channel.session_id, error=error.detail)
+
+    async def _pulse(self) -> None:
+        """Ring for the sake of comments; read sessions whose turn has been quiet."""
+        while True:
+            await asyncio.sleep(min(self._bounds.heartbeat_s / 5, self._bounds.reread_s))
+            for channel in list(self._channels.values()):
+                channel.ring()
+                if isinstance(channel, SessionChannel) and channel.quiet():
+                    self._want_reading(channel)
+
+
+def _check_cursor(channel: SessionChannel, after: int) -> None:
+    if after > channel.frames.last:
+        raise BadCursor(f"Cursor {after} is ahead of this session, which stands at {channel.frames.last}.")
+
+
+def _gap(channel: SessionChannel, turn_id: str, after: int) -> bytes:
+    """The frame that tells a returning client of deltas that are no longer held. It has no id: it moves no
+    cursor."""
+    if not after or turn_id != channel.turn_id or channel.trimmed <= after:
+        return b""
+    gap = Gap(seq=after, session_id=channel.session_id, at=now(), after=after, before=channel.trimmed + 1)
+    return b"event: gap\ndata: " + encode(gap) + b"\n\n"

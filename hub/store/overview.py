@@ -1,0 +1,176 @@
+"""Things over all sessions: lists, open asks, overdue turns, the health of the store.
+
+Every list is kept per bucket (64 of them), so one pipeline reads all and the result is merged here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+import anyio
+from msgspec import Struct
+
+from hub.asks import AskRecord
+from hub.errors import BadCursor, NotFound
+from hub.store import keys
+from hub.store.records import SessionRecord, TurnRecord, fields_of, session_record, turn_record
+from hub.store.store import Store
+from hub.store.transactions import clear_errors
+
+_AT_ONCE = 50
+
+
+class SessionSummary(Struct, frozen=True, kw_only=True):
+    """A session in a list: with its running turn and how many asks wait in it."""
+
+    record: SessionRecord
+    turn: TurnRecord | None
+    open_asks: int
+
+
+class SessionPage(Struct, frozen=True, kw_only=True):
+    """Some sessions, newest change first; ``next`` is the cursor of what follows, None at the end."""
+
+    sessions: tuple[SessionSummary, ...]
+    next: str | None
+
+
+class StoreHealth(Struct, frozen=True, kw_only=True):
+    """What the store says of itself; ``latency_ms`` is one round trip."""
+
+    version: str
+    latency_ms: float
+    maxmemory_policy: str
+
+
+class Overdue(Struct, frozen=True, kw_only=True):
+    """A turn whose lease has run out, since ``late_ms`` milliseconds."""
+
+    session_id: str
+    late_ms: int
+
+
+class Overview:
+    """Reads over all sessions. All methods raise StoreUnavailable."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def sessions(self, limit: int = 50, before: str | None = None) -> SessionPage:
+        """Sessions by last change, newest first. ``before`` is a page's ``next`` or a session id. Raises
+        BadCursor."""
+        start = await self._position(before) if before else (float("inf"), "")
+        top = "+inf" if start[0] == float("inf") else f"{start[0]:.0f}"
+        commands = [
+            ("ZREVRANGEBYSCORE", key, top, "-inf", "WITHSCORES", "LIMIT", "0", str(limit + _AT_ONCE))
+            for key in keys.bucket_keys("sessions")
+        ]
+        found = [pair for answer in await self._pipeline(commands) for pair in _scored(answer)]
+        ordered = sorted((pair for pair in found if pair < start or not before), reverse=True)
+        page = ordered[:limit]
+        summaries = await self._summaries([session_id for _, session_id in page])
+        more = len(ordered) > limit
+        return SessionPage(
+            sessions=tuple(summaries), next=f"{page[-1][0]:.0f}.{page[-1][1]}" if more and page else None
+        )
+
+    async def open_asks(self) -> list[AskRecord]:
+        """All open asks, oldest first."""
+        commands = [("ZRANGE", key, "0", "-1", "WITHSCORES") for key in keys.bucket_keys("pending")]
+        found = sorted(pair for answer in await self._pipeline(commands) for pair in _scored(answer))
+        asks: list[AskRecord] = []
+        names = (ask_id for _, ask_id in found)
+        while part := list(islice(names, _AT_ONCE)):
+            asks += [ask for ask in await self._asks(part) if ask is not None and ask.state == "open"]
+        return asks
+
+    async def overdue(self) -> list[Overdue]:
+        """Sessions whose turn's lease has run out, by the store's own clock."""
+        now_ms = await self.clock_ms()
+        commands = [
+            ("ZRANGEBYSCORE", key, "-inf", str(now_ms), "WITHSCORES") for key in keys.bucket_keys("leases")
+        ]
+        found = sorted(pair for answer in await self._pipeline(commands) for pair in _scored(answer))
+        return [Overdue(session_id=session_id, late_ms=int(now_ms - deadline)) for deadline, session_id in found]
+
+    async def clock_ms(self) -> int:
+        """The store's clock: Unix milliseconds."""
+        with clear_errors():
+            seconds, micros = await self._store.redis.execute_command("TIME")
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    async def ping(self) -> StoreHealth:
+        """Whether the store answers, how fast, and which it is. Raises StoreUnavailable."""
+        begin = time.perf_counter()
+        with clear_errors():
+            await self._store.redis.execute_command("TIME")
+            latency = (time.perf_counter() - begin) * 1000
+            info: Any = await self._store.redis.info()
+        one = next(iter(info.values())) if info and isinstance(next(iter(info.values())), dict) else info
+        return StoreHealth(
+            version=str(one.get("valkey_version") or one.get("redis_version", "unknown")),
+            latency_ms=latency,
+            maxmemory_policy=str(one.get("maxmemory_policy", "unknown")),
+        )
+
+    async def _position(self, before: str) -> tuple[float, str]:
+        score, _, session_id = before.rpartition(".")
+        if score.isdigit():
+            return float(score), session_id
+        with clear_errors():
+            key = keys.bucket_key("sessions", keys.bucket(before))
+            found = await self._store.redis.execute_command("ZSCORE", key, before)
+        if found is None:
+            raise BadCursor(
+                f"`before` is the id of a session, or what the last page's Link names; not {before!r}."
+            )
+        return float(found), before
+
+    async def _summaries(self, session_ids: list[str]) -> list[SessionSummary]:
+        commands = [
+            ("HGETALL", keys.session_key(kind, one)) for one in session_ids for kind in ("session", "turn")
+        ]
+        answers = await self._pipeline(commands)
+        summaries = []
+        for session_id, raw, raw_turn in zip(session_ids, answers[::2], answers[1::2], strict=True):
+            fields, turn = fields_of(raw), fields_of(raw_turn)
+            if fields:  # deleted in between: not there any more
+                summaries.append(
+                    SessionSummary(
+                        record=session_record(session_id, fields),
+                        turn=turn_record(turn),
+                        open_asks=len(turn.get("open", "").split()),
+                    )
+                )
+        return summaries
+
+    async def _asks(self, ask_ids: list[str]) -> list[AskRecord | None]:
+        found: list[AskRecord | None] = [None] * len(ask_ids)
+
+        async def read(place: int, ask_id: str) -> None:
+            try:
+                found[place] = await self._store.ask(ask_id)
+            except NotFound:
+                found[place] = None  # its session was deleted in between
+
+        async with anyio.create_task_group() as group:
+            for place, ask_id in enumerate(ask_ids):
+                group.start_soon(read, place, ask_id)
+        return found
+
+    async def _pipeline(self, commands: Iterable[tuple[str, ...]]) -> list[Any]:
+        with clear_errors():
+            pipeline = self._store.redis.pipeline(transaction=False)
+            for command in commands:
+                pipeline.execute_command(*command)
+            return list(await pipeline.execute())
+
+
+def _scored(answer: list[Any]) -> list[tuple[float, str]]:
+    """Members with scores, from either form in which redis-py gives them."""
+    if answer and isinstance(answer[0], bytes):
+        answer = list(zip(answer[::2], answer[1::2], strict=True))
+    return [(float(score), member.decode()) for member, score in answer]

@@ -1,0 +1,108 @@
+"""Who works: the agents' work streams ("this turn wants a runner") and the runners' heartbeats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from redis import exceptions
+
+from hub.store import keys
+from hub.store.connect import Connections
+from hub.store.records import Hash, RunnerRecord
+from hub.store.transactions import clear_errors
+
+_GROUP = "runners"
+_MOST = 10_000
+ALIVE_S = 15.0
+
+
+class Wanted(Struct, frozen=True):
+    """A turn that wants a runner."""
+
+    session_id: str
+    turn_id: str
+
+
+class Work:
+    """The work streams. All methods raise StoreUnavailable or StoreReadOnly."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._redis = connections.commands
+        self._blocking = connections.blocking
+
+    async def ring(self, agent: str, session_id: str, turn_id: str) -> None:
+        """Say that a turn wants a runner. Saying it twice is harmless: only one can take it."""
+        with clear_errors():
+            await self._redis.execute_command(
+                "XADD", keys.work_key(agent), "MAXLEN", "~", _MOST, "*", "s", session_id, "t", turn_id
+            )
+
+    async def prepare(self, agent: str) -> None:
+        """Make sure that the agent's stream has its group."""
+        with clear_errors():
+            try:
+                await self._redis.execute_command(
+                    "XGROUP", "CREATE", keys.work_key(agent), _GROUP, "0", "MKSTREAM"
+                )
+            except exceptions.ResponseError as error:
+                if "BUSYGROUP" not in str(error):
+                    raise
+
+    async def wait(self, agent: str, runner: str, *, most: int, block_ms: int) -> list[Wanted]:
+        """The next turns of ``agent`` that want a runner; empty when none came in time. What is handed out
+        is not handed out again: a turn that is then not taken is rung again by whoever reaps."""
+        key = keys.work_key(agent)
+        with clear_errors():
+            try:
+                answer: Any = await self._blocking.execute_command(
+                    "XREADGROUP",
+                    "GROUP",
+                    _GROUP,
+                    runner,
+                    "COUNT",
+                    most,
+                    "BLOCK",
+                    block_ms,
+                    "NOACK",
+                    "STREAMS",
+                    key,
+                    ">",
+                )
+            except exceptions.ResponseError as error:
+                if "NOGROUP" not in str(error):
+                    raise
+                await self.prepare(agent)  # the stream was flushed away under us
+                return []
+        return [Wanted(fields[b"s"].decode(), fields[b"t"].decode()) for fields in _messages(answer)]
+
+    async def announce(self, runner: RunnerRecord) -> None:
+        """A runner's heartbeat."""
+        with clear_errors():
+            await self._redis.execute_command("HSET", keys.RUNNERS, runner.id, msgspec.json.encode(runner))
+
+    async def leave(self, runner_id: str) -> None:
+        """A runner goes."""
+        with clear_errors():
+            await self._redis.execute_command("HDEL", keys.RUNNERS, runner_id)
+
+    async def runners(self) -> list[RunnerRecord]:
+        """The runners that were heard of within 15 s, by the store's clock. Forgets those long dead."""
+        with clear_errors():
+            raw: Hash = await self._redis.execute_command("HGETALL", keys.RUNNERS)
+            seconds, _ = await self._redis.execute_command("TIME")
+        values = raw.values() if not isinstance(raw, list) else raw[1::2]
+        known = [msgspec.json.decode(value, type=RunnerRecord) for value in values]
+        return [runner for runner in known if int(seconds) - runner.seen <= ALIVE_S]
+
+    async def clock(self) -> float:
+        """The store's clock: Unix seconds."""
+        with clear_errors():
+            seconds, micros = await self._redis.execute_command("TIME")
+        return int(seconds) + int(micros) / 1e6
+
+
+def _messages(answer: Any) -> list[dict[bytes, bytes]]:
+    """The fields of the messages in an XREADGROUP over one stream."""
+    return [fields for _, entries in answer or () for _, fields in entries]
