@@ -257,6 +257,7 @@ def test_the_import_contracts_bite(module: str, line: str, broken: str, tmp_path
     shutil.copytree(ROOT / "hub", tmp_path / "hub", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / ".importlinter", tmp_path)
     for package in ("front", "runner"):
+        (tmp_path / "hub" / package).mkdir(exist_ok=True)
         (tmp_path / "hub" / package / "__init__.py").touch()
     with (tmp_path / module).open("a") as file:
         file.write(f"\n{line}\n")
