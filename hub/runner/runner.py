@@ -53,6 +53,11 @@ class Runner:
         """Take nothing more; end what runs; :meth:`run` returns within the shutdown grace."""
         self._stopping.set()
 
+    async def idle(self, within_s: float) -> None:
+        """Return when no turn runs here any more, after ``within_s`` seconds at the latest."""
+        if self._tasks:
+            await asyncio.wait(self._tasks.values(), timeout=within_s)
+
     async def run(self) -> None:
         """Serve all configured agents until stopped."""
         services = self._services
