@@ -225,8 +225,9 @@ def ask_records(session_id: str, fields: Fields) -> tuple[AskRecord, ...]:
     by_ask: dict[str, Fields] = {}
     for name, value in fields.items():
         by_ask.setdefault(name.rpartition(":")[0], {})[name] = value
-    records = (ask_record(session_id, ask_id, own) for ask_id, own in by_ask.items())
-    return tuple(sorted((r for r in records if r is not None), key=lambda r: (r.opened_at, r.id)))
+    order = sorted(by_ask, key=lambda ask_id: int(by_ask[ask_id][f"{ask_id}:seq"]))
+    records = (ask_record(session_id, ask_id, by_ask[ask_id]) for ask_id in order)
+    return tuple(record for record in records if record is not None)
 
 
 def queued_messages(items: list[bytes]) -> tuple[QueuedMessage, ...]:
