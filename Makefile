@@ -23,7 +23,7 @@ run: $(STAMP) ## start the hub with its own store; ARGS="--port 8421" are handed
 	@exec $(BIN)/turnhub serve $(ARGS)
 
 test: $(STAMP) ## run all tests; ARGS="tests/test_fold.py -k retry" narrows them down
-	@sh scripts/system-packages.sh tmux redis-server
+	@sh scripts/system-packages.sh curl redis-server tmux
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 check: $(STAMP) ## lint, formatting, types, and who may import whom
