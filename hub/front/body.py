@@ -1,0 +1,175 @@
+"""Reading JSON bodies: bounded in size and time, and told clearly what is wrong with them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+from starlette.datastructures import Headers
+from starlette.types import Receive
+
+from hub.errors import BadRequest, Invalid
+from hub.front.problems import BadJson, BodyTooLarge, BodyTooSlow, UnsupportedMediaType
+
+T = TypeVar("T")
+
+BODY_TIMEOUT_S: Final = 30.0
+_DEEPEST: Final = 64
+_LARGEST: Final = 1 << 63
+_BYTE: Final = re.compile(r"\(byte (\d+)\)")
+_AT: Final = re.compile(r" - at `\$\.?(.*)`")
+_MISSING: Final = re.compile(r"missing required field `(.+?)`")
+
+
+async def read_body(headers: Headers, receive: Receive, limit: int, timeout_s: float = BODY_TIMEOUT_S) -> bytes:
+    """The whole body. Raises BodyTooLarge beyond ``limit`` bytes, whatever its length header says; BodyTooSlow
+    when it takes longer than ``timeout_s`` seconds; BadRequest when the client goes in the middle of it."""
+    declared = headers.get("content-length", "")
+    if declared.isascii() and declared.isdigit() and int(declared) > limit:
+        raise _too_large(limit)
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(timeout_s):
+            more = True
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise BadRequest("The connection ended in the middle of the body.")
+                part = message.get("body", b"")
+                size += len(part)
+                if size > limit:
+                    raise _too_large(limit)
+                parts.append(part)
+                more = message.get("more_body", False)
+    except TimeoutError:
+        raise BodyTooSlow(f"The body did not arrive within {timeout_s:.0f} s.") from None
+    return b"".join(parts)
+
+
+def check_media_type(headers: Headers) -> None:
+    """Raise UnsupportedMediaType unless the body is sent as JSON (or without saying what it is)."""
+    given = headers.get("content-type")
+    media, _, parameters = (given or "application/json").partition(";")
+    media = media.strip().lower()
+    if media != "application/json" and not (media.startswith("application/") and media.endswith("+json")):
+        raise UnsupportedMediaType(
+            f"The body is sent as {given!r}. Send JSON, with Content-Type: application/json."
+        )
+    charset = parameters.lower().partition("charset=")[2].split(";")[0].strip(" \"'")
+    if charset not in {"", "utf-8", "utf8", "us-ascii"}:
+        raise UnsupportedMediaType(f"The body is sent in {charset!r}. JSON is UTF-8.")
+    encoding = headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in {"", "identity"}:
+        raise UnsupportedMediaType(f"The body is sent with Content-Encoding {encoding!r}. Send it as it is.")
+
+
+def parse_object(raw: bytes) -> dict[str, Any]:
+    """The JSON object in ``raw``. Raises BadJson where it is malformed, naming the place; Invalid where it is
+    no object, or holds what nothing here can carry: NUL characters, numbers beyond 64 bits."""
+    try:
+        value = msgspec.json.decode(raw)
+    except RecursionError:
+        raise BadJson(_too_deep()) from None
+    except msgspec.ValidationError as error:
+        raise Invalid(f"The body holds a number that is too large ({str(error).lower()}).") from None
+    except msgspec.DecodeError as error:
+        raise _malformed(raw, str(error)) from None
+    if not isinstance(value, dict):
+        raise Invalid(f"The body has to be a JSON object, not {_name_of(value)}.")
+    _check(value, "", 0)
+    return value
+
+
+def typed(value: Mapping[str, Any], kind: type[T], *, strict: bool = True) -> T:
+    """``value`` as a ``kind``. Raises Invalid, naming the field (or all unknown ones). ``strict`` is false for
+    query parameters, where everything comes as text."""
+    known = {field.encode_name for field in msgspec.structs.fields(kind)}  # type: ignore[arg-type]
+    if unknown := [name for name in value if name not in known]:
+        told = ", ".join(f"`{name}`" for name in unknown)
+        there_are = ", ".join(sorted(known)) or "none"
+        raise Invalid(
+            f"Unknown field{'s' if len(unknown) > 1 else ''} {told}. There are: {there_are}.", fields=unknown
+        )
+    try:
+        return msgspec.convert(value, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        sentence = str(error)
+        place = _AT.search(sentence) or _MISSING.search(sentence)
+        field = place[1] if place else ""
+        reason = _AT.sub("", sentence)
+        raise Invalid(
+            f"`{field}`: {reason}." if field and field not in reason else f"{reason}.", field=field
+        ) from None
+
+
+def _too_large(limit: int) -> BodyTooLarge:
+    return BodyTooLarge(f"The body is larger than {limit} bytes. Send less at once.", limit=limit)
+
+
+def _too_deep() -> str:
+    return f"The body is nested deeper than {_DEEPEST} levels."
+
+
+def _malformed(raw: bytes, reason: str) -> BadJson:
+    if not raw.strip():
+        return BadJson("The body is empty. Send a JSON object.", position=0)
+    found = _BYTE.search(reason)
+    if found:
+        position = int(found[1])
+    elif "UTF-8" in reason:
+        position = _undecodable(raw)
+    else:
+        position = len(raw)
+    before = raw[:position]
+    line, column = before.count(b"\n") + 1, position - (before.rfind(b"\n") + 1) + 1
+    told = _BYTE.sub("", reason.removeprefix("JSON is malformed: ")).strip().lower()
+    return BadJson(
+        f"The body is no JSON: {told} at line {line}, column {column} (byte {position}).", position=position
+    )
+
+
+def _undecodable(raw: bytes) -> int:
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        return error.start
+    return len(raw)
+
+
+def _check(value: Any, where: str, depth: int) -> None:
+    if depth > _DEEPEST:
+        raise BadJson(_too_deep())
+    match value:
+        case str() if "\0" in value:
+            raise Invalid(f"`{where}` holds a NUL character; leave it out.", field=where)
+        case bool():
+            pass
+        case int() if not -_LARGEST <= value < _LARGEST:
+            raise Invalid(f"`{where}` is a number beyond 64 bits.", field=where)
+        case dict():
+            for name, item in value.items():
+                _check(name, where or "a field's name", depth)
+                _check(item, f"{where}.{name}" if where else name, depth + 1)
+        case list():
+            for place, item in enumerate(value):
+                _check(item, f"{where}[{place}]", depth + 1)
+        case _:
+            pass
+
+
+def _name_of(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string"
+        case _:
+            return "an array"

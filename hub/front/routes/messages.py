@@ -1,0 +1,176 @@
+"""Messages: send, try again, interrupt, take back."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from hub.errors import Invalid, NoActiveTurn, NotFound, SteerUnsupported, TurnInFlight
+from hub.front import views
+from hub.front.instant import last_seq
+from hub.front.operations import Answer, Call, Operation, Outcome, Reply, operation
+from hub.front.params import EVENT_STREAM, idempotency_key, session_id
+from hub.front.problems import ResumeUnsupported
+from hub.front.services import Services
+from hub.front.turns import answer, attach, begin_able
+from hub.store.records import Begun
+
+_MESSAGE_ID: Final = re.compile(r"msg_[0-9a-z]{26}")
+_TRIES: Final = 5
+_STOP_EXTRA_S: Final = 10.0
+_TAKEN: Final = Reply(202, views.Accepted)
+_STREAM: Final = Reply(200, str, EVENT_STREAM)
+_BEGIN_ERRORS: Final = (
+    "not_found",
+    "turn_in_flight",
+    "idempotency_mismatch",
+    "bad_idempotency_key",
+    "agent_unavailable",
+)
+
+
+@operation(
+    "POST",
+    "/v1/sessions/{id}/messages",
+    _TAKEN,
+    _STREAM,
+    Reply(200, views.Accepted),
+    scope="send",
+    body=views.NewMessage,
+    takes=["Idempotency-Key", "Accept"],
+    errors=[*_BEGIN_ERRORS, "steer_unsupported", "overloaded"],
+)
+async def send_message(call: Call[views.NewMessage, Any]) -> Outcome:
+    """Send a message, which starts a turn. With `Accept: text/event-stream` the answer is the turn's stream
+    from its first event, else 202 at once. The same Idempotency-Key gives the same turn, always. `on_busy`
+    says what to do while another turn runs: reject (409), attach (200: that turn, nothing written), queue
+    (202, begins by itself), steer (words into that turn), interrupt (ends that turn first)."""
+    name, body, store = session_id(call.path["id"]), call.body, call.services.store
+    key = idempotency_key(call.headers)
+    if not body.text.strip():
+        raise Invalid("`text` is empty. Say something.", field="text")
+    agent = await begin_able(call.services, name)
+
+    async def begin() -> Begun:
+        return await store.begin(name, body.text, literal=body.literal, idempotency_key=key)
+
+    try:
+        begun = await begin()
+    except TurnInFlight as busy:
+        return await _when_busy(call, name, agent, busy, begin)
+    return await answer(call, begun, agent)
+
+
+async def _when_busy(
+    call: Call[views.NewMessage, Any],
+    name: str,
+    agent: str,
+    busy: TurnInFlight,
+    begin: Callable[[], Awaitable[Begun]],
+) -> Outcome:
+    body, services = call.body, call.services
+    match body.on_busy:
+        case "attach":
+            return await attach(call, name, busy)
+        case "queue":
+            return await _queue(call, name, agent, begin)
+        case "interrupt":
+            await _stop(services, name, busy, call.token.name)
+            return await answer(call, await begin(), agent)
+        case "steer":
+            raise SteerUnsupported(
+                "This agent takes no words into a running turn. Use on_busy `queue` or `interrupt`.",
+                **busy.facts,
+            )
+        case _:
+            raise busy
+
+
+async def _queue(
+    call: Call[views.NewMessage, Any], name: str, agent: str, begin: Callable[[], Awaitable[Begun]]
+) -> Outcome:
+    """Let the message wait; where the turn ends before it can, begin. Each may just miss the other."""
+    for _ in range(_TRIES):
+        queued = await call.services.store.enqueue(name, call.body.text, literal=call.body.literal)
+        if queued is not None:
+            return Answer(202, views.Accepted(turn=None, message_id=queued.id))
+        try:
+            return await answer(call, await begin(), agent)
+        except TurnInFlight as still:
+            busy = still
+    raise busy
+
+
+async def _stop(services: Services, name: str, busy: TurnInFlight, by: str) -> None:
+    """End the running turn and wait for its end. Raises TurnInFlight where it does not come in time."""
+    turn_id = busy.facts["turn_id"]
+    after = await last_seq(services.store, name)
+    subscription = await services.feed.turn(name, turn_id=turn_id, after=after)
+    if subscription is None:
+        return
+    async with subscription:
+        try:
+            await services.store.cancel(name, by)
+        except NoActiveTurn:
+            return
+        try:
+            async with asyncio.timeout(services.config.runner.interrupt_grace_s + _STOP_EXTRA_S):
+                while await subscription.read() is not None:
+                    pass
+        except TimeoutError:
+            raise busy from None
+
+
+@operation(
+    "POST",
+    "/v1/sessions/{id}/retry",
+    _TAKEN,
+    _STREAM,
+    scope="send",
+    body=views.Retry,
+    optional=True,
+    takes=["Idempotency-Key", "Accept"],
+    errors=[*_BEGIN_ERRORS, "no_retryable_turn", "resume_unsupported"],
+)
+async def retry(call: Call[views.Retry, Any]) -> Outcome:
+    """A new attempt for the last user message, where no completed turn follows it. Answers as a message does."""
+    name = session_id(call.path["id"])
+    key = idempotency_key(call.headers)
+    agent = await begin_able(call.services, name)
+    if call.body.mode == "resume":
+        raise ResumeUnsupported("This agent cannot go on where it stopped. Use mode `rerun`.")
+    return await answer(call, await call.services.store.retry(name, idempotency_key=key), agent)
+
+
+@operation(
+    "POST",
+    "/v1/sessions/{id}/interrupt",
+    Reply(202, views.Stopping),
+    scope="send",
+    errors=["not_found", "no_active_turn"],
+)
+async def interrupt(call: Call[Any, Any]) -> Answer:
+    """Ask the running turn to stop. Its end comes over its stream."""
+    turn_id = await call.services.store.cancel(session_id(call.path["id"]), call.token.name)
+    return Answer(202, views.Stopping(turn_id=turn_id))
+
+
+@operation(
+    "DELETE",
+    "/v1/sessions/{id}/queue/{message_id}",
+    Reply(204),
+    scope="send",
+    errors=["not_found", "message_begun"],
+)
+async def unqueue(call: Call[Any, Any]) -> Answer:
+    """Take a waiting message back. 409 once its turn has begun."""
+    name, message_id = session_id(call.path["id"]), call.path["message_id"]
+    if not _MESSAGE_ID.fullmatch(message_id):
+        raise NotFound(f"There is no queued message {message_id[:80]!r}.")
+    await call.services.store.unqueue(name, message_id)
+    return Answer(204)
+
+
+OPERATIONS: Final[tuple[Operation, ...]] = (send_message, retry, interrupt, unqueue)

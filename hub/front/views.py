@@ -1,0 +1,214 @@
+"""The shapes of what goes over the wire, where they are not the records themselves."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from hub.asks import AskRecord
+from hub.events import AnyEvent
+from hub.items import Items
+from hub.store.overview import SessionSummary, StoreHealth
+from hub.store.records import QueuedMessage, RunnerRecord, SessionRecord, TurnRecord
+
+TITLE_MOST = 500
+
+Title = Annotated[str, Meta(max_length=TITLE_MOST)]
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Directory = Annotated[str, Meta(min_length=1, max_length=4096)]
+Words = Annotated[str, Meta(description="Not blank.", extra_json_schema={"minLength": 1, "pattern": r"\S"})]
+CursorParam = Annotated[
+    str, Meta(description="The `seq` of the last event seen.", extra_json_schema={"type": "integer", "minimum": 0})
+]
+OnBusy = Literal["reject", "attach", "queue", "steer", "interrupt"]
+
+
+# What comes in
+
+
+class NewSession(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body that makes a session. ``cwd``: relative to the agent's own. ``policy`` wants scope approve."""
+
+    agent: Name
+    title: Title | None = None
+    cwd: Directory | None = None
+    policy: Name | None = None
+
+
+class SessionChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body that changes a session; null clears. ``policy`` wants scope approve."""
+
+    title: Title | UnsetType | None = UNSET
+    policy: Name | UnsetType | None = UNSET
+    archived: bool | UnsetType = UNSET
+
+
+class NewMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body that sends a message. ``literal`` false: as a person at the agent's own keyboard would."""
+
+    text: Words
+    on_busy: OnBusy = "reject"
+    literal: bool = True
+
+
+class Retry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body that tries the last message again."""
+
+    mode: Literal["rerun", "resume"] = "rerun"
+
+
+class SessionsQuery(Struct, frozen=True, kw_only=True):
+    """Which sessions: at most ``limit``, those that changed before ``before``."""
+
+    limit: Annotated[int, Meta(ge=1, le=500)] = 50
+    before: str | None = None
+
+
+class DeleteQuery(Struct, frozen=True, kw_only=True):
+    """``force``: also while a turn runs."""
+
+    force: bool = False
+
+
+class LiveQuery(Struct, frozen=True, kw_only=True):
+    """Where to go on; header Last-Event-ID counts more."""
+
+    last_event_id: CursorParam | None = None
+
+
+class EventsQuery(Struct, frozen=True, kw_only=True):
+    """Where to go on (header Last-Event-ID counts more); how many events a page has."""
+
+    after: CursorParam | None = None
+    limit: Annotated[int, Meta(ge=1, le=5000)] = 1000
+
+
+class AsksQuery(Struct, frozen=True, kw_only=True):
+    """Which asks."""
+
+    state: Literal["open"] = "open"
+
+
+# What goes out
+
+
+class Health(Struct, frozen=True, kw_only=True):
+    """The process answers."""
+
+    status: Literal["ok"] = "ok"
+    version: str = ""
+
+
+class Readiness(Struct, frozen=True, kw_only=True):
+    """The hub can do its work: with which store, and which runners."""
+
+    status: Literal["ready"] = "ready"
+    store: StoreHealth
+    runners: tuple[RunnerRecord, ...]
+
+
+class SessionView(Struct, frozen=True, kw_only=True):
+    """A session."""
+
+    id: str
+    agent: str
+    transport: str
+    policy: str | None
+    title: str | None
+    cwd: str
+    created_at: str
+    updated_at: str
+    archived: bool
+
+
+class TurnView(Struct, frozen=True, kw_only=True):
+    """A turn. It is queued until a runner takes it; a repeated request may find it ended."""
+
+    id: str
+    state: Literal["queued", "running", "completed", "failed", "interrupted"]
+    started_at: str
+    attempt: int
+
+
+class ListedSession(SessionView, frozen=True, kw_only=True):
+    """A session in the list: with its running turn, and how many asks wait in it."""
+
+    turn: TurnView | None
+    open_asks: int
+
+
+class QueuedView(Struct, frozen=True, kw_only=True):
+    """A message that waits for the running turn to end."""
+
+    message_id: str
+    text: str
+    literal: bool
+
+
+class SessionState(Struct, frozen=True, kw_only=True):
+    """A session at one instant. ``asks``: those that wait, for a person or for the agent to take the answer.
+    ``cursor``: the events behind it are not in here yet."""
+
+    session: SessionView
+    items: Items
+    turn: TurnView | None
+    asks: tuple[AskRecord, ...]
+    queue: tuple[QueuedView, ...]
+    cursor: int
+
+
+class Accepted(Struct, frozen=True, kw_only=True):
+    """A message that is taken. ``turn`` is null where it waits in the queue."""
+
+    turn: TurnView | None
+    message_id: str
+
+
+class Stopping(Struct, frozen=True, kw_only=True):
+    """The turn that is asked to stop."""
+
+    turn_id: str
+
+
+class EventsPage(Struct, frozen=True, kw_only=True):
+    """Some durable events. ``next``: the cursor of the next page, null where this is all for now."""
+
+    events: tuple[AnyEvent, ...]
+    next: int | None
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """What went wrong (RFC 9457). Further members depend on ``code``."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+
+
+def session_view(record: SessionRecord) -> SessionView:
+    """A session as it is shown."""
+    return SessionView(**_shown(record))
+
+
+def listed(summary: SessionSummary) -> ListedSession:
+    """A session as the list shows it."""
+    return ListedSession(**_shown(summary.record), turn=turn_view(summary.turn), open_asks=summary.open_asks)
+
+
+def turn_view(turn: TurnRecord | None) -> TurnView | None:
+    """A running turn as it is shown."""
+    if turn is None:
+        return None
+    return TurnView(id=turn.id, state=turn.state, started_at=turn.started_at, attempt=turn.attempt)
+
+
+def queued_view(message: QueuedMessage) -> QueuedView:
+    """A waiting message as it is shown."""
+    return QueuedView(message_id=message.id, text=message.text, literal=message.literal)
+
+
+def _shown(record: SessionRecord) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in SessionView.__struct_fields__}
