@@ -133,7 +133,11 @@ class FakeHub:
         return JSONResponse([agent("echo", None), agent("gone", "Not logged in: run `claude`, then /login.")])
 
     async def list_sessions(self, request: Request) -> Response:
-        return JSONResponse([one.record for one in reversed(self.sessions.values())])
+        def listed(one: Session) -> Json:
+            waiting = sum(ask["state"] == "open" for ask in one.asks.values())
+            return {**one.record, "turn": one.turn and self._turn(one.turn), "open_asks": waiting}
+
+        return JSONResponse([listed(one) for one in reversed(self.sessions.values())])
 
     async def new_session(self, request: Request) -> Response:
         body = await request.json()
@@ -172,10 +176,10 @@ class FakeHub:
         if key not in self.keys and session.turn is not None:
             turn = session.turn
             if busy == "queue":
-                queued: Json = {"id": ids.message_id(), "text": body["text"]}
+                queued: Json = {"message_id": ids.message_id(), "text": body["text"]}
                 session.queue.append(queued)
-                await session.emit("message_queued", message_id=queued["id"], text=body["text"])
-                return JSONResponse({"message_id": queued["id"], "turn": None}, 202)
+                await session.emit("message_queued", **queued)
+                return JSONResponse({"message_id": queued["message_id"], "turn": None}, 202)
             if busy != "attach":
                 facts: Json = {"turn_id": turn.id, "started_at": turn.started_at, "state": "running"}
                 facts |= {"live": f"/v1/sessions/{request.path_params['id']}/live", "same_message": False}
@@ -186,18 +190,19 @@ class FakeHub:
         return self._stream(self._turn_events(session, self.keys[key], 0))
 
     async def retry(self, request: Request) -> Response:
-        session = self._session(request)
-        if session.last is None or not session.failed:
-            return problem(409, "no_retryable_turn", "The last message has its answer.")
-        turn = await self._begin(session, session.last, 2)
-        return JSONResponse({"turn": turn.id}, 202)
+        session, key = self._session(request), request.headers["idempotency-key"]
+        if key not in self.keys:
+            if session.last is None or not session.failed:
+                return problem(409, "no_retryable_turn", "The last message has its answer.")
+            self.keys[key] = (await self._begin(session, session.last, 2)).id
+        return self._stream(self._turn_events(session, self.keys[key], 0))
 
     async def interrupt(self, request: Request) -> Response:
         turn = self._session(request).turn
         if turn is None:
             return problem(404, "no_active_turn", "No turn is running.")
         turn.interrupted.set()
-        return JSONResponse({"turn": turn.id}, 202)
+        return JSONResponse({"turn_id": turn.id}, 202)
 
     async def live(self, request: Request) -> Response:
         session = self._session(request)
@@ -210,12 +215,13 @@ class FakeHub:
         session, after = self._session(request), int(request.query_params.get("after", 0))
         if "event-stream" in request.headers["accept"]:
             return self._stream(self._follow(session, after))
-        page = [one for one in session.events if one["seq"] > after and is_durable(one["type"])][:3]
-        return JSONResponse({"events": page, "next": page[-1]["seq"] if page else None})
+        rest = [one for one in session.events if one["seq"] > after and is_durable(one["type"])]
+        following = rest[2]["seq"] if len(rest) > 3 else None
+        return JSONResponse({"events": rest[:3], "next": following})
 
     async def unqueue(self, request: Request) -> Response:
         session, mid = self._session(request), request.path_params["message"]
-        session.queue = [one for one in session.queue if one["id"] != mid]
+        session.queue = [one for one in session.queue if one["message_id"] != mid]
         return Response(status_code=204)
 
     async def list_asks(self, request: Request) -> Response:

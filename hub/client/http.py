@@ -63,11 +63,12 @@ class Client:
 
     async def agents(self) -> list[Json]:
         """The agents of the hub: name, transport, policy, available, reason, capabilities."""
-        return await self._list("/v1/agents", "agents")
+        return await self._list("/v1/agents")
 
     async def sessions(self, limit: int = 50, before: str | None = None) -> list[Json]:
-        """Sessions, newest change first."""
-        return await self._list("/v1/sessions", "sessions", {"limit": limit, "before": before})
+        """Sessions, newest change first, each with its running turn and how many asks wait in it. ``before``: a
+        page's cursor."""
+        return await self._list("/v1/sessions", {"limit": limit, "before": before})
 
     async def new_session(
         self, agent: str, *, title: str | None = None, cwd: str | None = None, policy: str | None = None
@@ -122,7 +123,7 @@ class Client:
 
     async def asks(self, state: str = "open") -> list[Json]:
         """Asks over all sessions, oldest first."""
-        return await self._list("/v1/asks", "asks", {"state": state})
+        return await self._list("/v1/asks", {"state": state})
 
     async def ask(self, ask_id: str) -> Json:
         """One ask."""
@@ -136,10 +137,16 @@ class Client:
         """Ask for the end of the running turn."""
         return await self._json("POST", f"{_session(session_id)}/interrupt", {})
 
-    async def retry(self, session_id: str, mode: Literal["rerun", "resume"] | None = None) -> Json:
-        """A new attempt for the last user message: ``{turn, …}``."""
-        body = {} if mode is None else {"mode": mode}
-        return await self._json("POST", f"{_session(session_id)}/retry", body, {"Idempotency-Key": request_id()})
+    def retry(
+        self, session_id: str, mode: Literal["rerun", "resume"] = "rerun", *, key: str | None = None
+    ) -> TurnStream:
+        """Try the last user message again and follow the new turn. ``key`` as in :meth:`send`."""
+        headers = {**_EVENT_STREAM, "Idempotency-Key": key or request_id()}
+
+        async def first() -> httpx.Response:
+            return await self._open("POST", f"{_session(session_id)}/retry", {"mode": mode}, headers)
+
+        return TurnStream(self, session_id, first, self._patience)
 
     async def unqueue(self, session_id: str, message_id: str) -> None:
         """Take back a queued message."""
@@ -200,11 +207,9 @@ class Client:
         found: Json = _decoded(await self._request(method, path, body, headers), Json)
         return found
 
-    async def _list(self, path: str, name: str, params: Mapping[str, Any] | None = None) -> list[Json]:
-        """A list, whether it stands alone or under its name."""
-        response = await self._request("GET", path, None, None, params)
-        found = _decoded(response, list[Json] | Json)  # type: ignore[arg-type]
-        return found if isinstance(found, list) else list(found.get(name, []))
+    async def _list(self, path: str, params: Mapping[str, Any] | None = None) -> list[Json]:
+        found: list[Json] = _decoded(await self._request("GET", path, None, None, params), list[Json])
+        return found
 
 
 def _session(session_id: str) -> str:

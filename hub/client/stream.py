@@ -134,6 +134,9 @@ class Stream:
         """Make the first request; what comes back is a stream or an answer. Raises ProblemError, and httpx's
         own errors."""
         response = await checked(await self._first())
+        if self._was_missed(response):
+            await response.aclose()
+            return
         if response.headers.get("content-type", "").startswith("text/event-stream"):
             self._response = response
             return
@@ -185,6 +188,10 @@ class Stream:
         """Whether nothing follows ``event``."""
         raise NotImplementedError
 
+    def _was_missed(self, response: httpx.Response) -> bool:
+        """Whether the first answer means that there is something, but only the log has it."""
+        return False
+
     def _is_elsewhere(self, event: AnyEvent | Unknown) -> bool:
         """Whether the connection has gone on to something that is not ours."""
         return False
@@ -209,6 +216,9 @@ class TurnStream(Stream):
     """The events of one turn, to its terminal event. ``turn_id`` is None until it is known."""
 
     turn_id: str | None = None
+
+    def _was_missed(self, response: httpx.Response) -> bool:
+        return response.status_code == 204 and self.turn_id is not None
 
     def _is_elsewhere(self, event: AnyEvent | Unknown) -> bool:
         return isinstance(event, events.TurnStarted) and self.turn_id not in {None, event.turn_id}

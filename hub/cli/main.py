@@ -1,0 +1,90 @@
+"""``turnhub``: the group of all commands. A command's module is imported when the command is used.
+
+Commands of plugins are looked for when a command is none of ours: finding them means to import the plugins.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final
+
+import click
+
+import hub
+from hub.cli.common import WRONG, Failure, read_config
+
+# name: (module, attribute, what --help says of it)
+_COMMANDS: Final[Mapping[str, tuple[str, str, str]]] = {
+    "serve": ("serve", "serve", "Start the hub."),
+    "demo": ("serve", "demo", "Start a hub to try things out: no account, its own data."),
+    "doctor": ("doctor", "doctor", "Say what is missing or wrong, and what mends it."),
+    "agents": ("lists", "agents", "List the agents and whether they can run."),
+    "plugins": ("lists", "plugins", "List the plugins and why some are not there."),
+    "sessions": ("lists", "sessions", "List the sessions, newest change first."),
+    "new": ("sessions", "new", "Open a session with an agent."),
+    "send": ("talk", "send", "Send a message and watch its turn."),
+    "attach": ("talk", "attach", "Watch the running turn of a session."),
+    "retry": ("talk", "retry", "Try the last message again and watch."),
+    "interrupt": ("talk", "interrupt", "Stop the running turn of a session."),
+    "show": ("sessions", "show", "Show a session's conversation."),
+    "asks": ("lists", "asks", "List what agents wait for."),
+    "answer": ("answer", "answer", "Answer a permission or a question."),
+    "token": ("token", "token", "Show the token; make, list and revoke others."),
+}
+
+
+class Commands(click.Group):
+    """The commands of :data:`_COMMANDS`, then those of plugins."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Our own names, in the order in which a newcomer needs them."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, imported now; None when nobody has it."""
+        if cmd_name in _COMMANDS:
+            module, attribute, _ = _COMMANDS[cmd_name]
+            command: click.Command = getattr(import_module(f"hub.cli.{module}"), attribute)
+            return command
+        return None if ctx.resilient_parsing else _of_plugins(cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list in --help, without importing the commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, _, text) in _COMMANDS.items()])
+
+
+def _of_plugins(name: str) -> click.Command | None:
+    """A plugin's command. Raises Failure where the plugins cannot be asked."""
+    from hub import hooks, plugins
+    from hub.errors import PluginError
+
+    found = click.Group()
+    try:
+        manager = plugins.load(read_config(None, {})).manager
+        hooks.tell(manager, "register_commands", group=found)
+    except PluginError as error:
+        raise Failure(error.detail, WRONG) from None
+    return found.commands.get(name)
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Plugins may add commands of their own: see `turnhub plugins`. Exit codes: 0 done, 1 the turn failed, "
+    "2 used wrongly, 3 hub not reachable, 4 busy.",
+)
+@click.version_option(hub.__version__, prog_name="turnhub", message="%(prog)s %(version)s")
+def turnhub() -> None:
+    """One honest door to all coding agents."""
+
+
+def main(args: list[str] | None = None, **extra: Any) -> Any:
+    """The entry point. Exits the process."""
+    for stream in (sys.stdout, sys.stderr):
+        # Agents write all of Unicode; a terminal that cannot show it gets a replacement, no traceback.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    return turnhub.main(args, prog_name="turnhub", **extra)

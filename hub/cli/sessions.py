@@ -1,0 +1,104 @@
+"""Commands about one session: open it, show it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hub.cli.common import DONE, Caller, hub_command
+
+if TYPE_CHECKING:
+    from hub.cli.output import Output
+    from hub.client import Client
+
+
+@click.command()
+@click.argument("agent")
+@click.option("--title", help="What it is about.")
+@click.option("--cwd", help="The agent's working directory, as the hub sees it.")
+@click.option("--policy", help="The policy bundle, if not the agent's own.")
+@hub_command
+def new(caller: Caller, agent: str, title: str | None, cwd: str | None, policy: str | None) -> None:
+    """Open a session with AGENT and print its id."""
+
+    async def work(client: Client) -> int:
+        session = await client.new_session(agent, title=title, cwd=cwd, policy=policy)
+        if caller.out.json:
+            caller.out.document(session)
+        else:
+            caller.out.line(str(session["id"]))
+        return DONE
+
+    caller.run(work)
+
+
+@click.command()
+@click.argument("session")
+@hub_command
+def show(caller: Caller, session: str) -> None:
+    """Show the conversation of SESSION, as it stands."""
+
+    async def work(client: Client) -> int:
+        snapshot = await client.session(session)
+        if caller.out.json:
+            caller.out.document(snapshot)
+        else:
+            for item in snapshot["items"]:
+                _item(caller.out, item)
+            _now(caller.out, snapshot)
+        return DONE
+
+    caller.run(work)
+
+
+def _item(out: Output, item: dict[str, Any]) -> None:
+    match item["kind"]:
+        case "user":
+            for line in str(item["text"]).splitlines() or [""]:
+                out.line(f"> {line}")
+        case "assistant":
+            for block in item["blocks"]:
+                _block(out, block)
+            _ending(out, item)
+        case "notice":
+            out.line(f"! {item.get('message', '')}")
+    out.line("")
+
+
+def _block(out: Output, block: dict[str, Any]) -> None:
+    from hub.cli.clean import one_line
+    from hub.cli.view import tool_line
+
+    match block["kind"]:
+        case "text":
+            out.line(block["text"] + (" (cut off here)" if block.get("partial") else ""))
+        case "reasoning":
+            out.line(f"· {one_line(block['text'])}")
+        case "tool":
+            digest = (block.get("digest") or {}).get("text", "")
+            out.line(f"▸ {tool_line(block['name'], block['input'])} [{block['status']}] {one_line(digest, 120)}")
+
+
+def _ending(out: Output, item: dict[str, Any]) -> None:
+    ending = item.get("ending") or {}
+    match item["status"]:
+        case "failed":
+            out.line(f"✗ failed ({ending.get('code')}): {ending.get('message')}")
+        case "interrupted":
+            out.line(f"■ interrupted by {ending.get('by')}")
+        case "running":
+            out.line("… running")
+
+
+def _now(out: Output, snapshot: dict[str, Any]) -> None:
+    """What goes on at this moment, on stderr."""
+    if turn := snapshot.get("turn"):
+        out.talk(
+            f"Turn {turn['id']} is {turn['state']}. Watch it with: turnhub attach {snapshot['session']['id']}"
+        )
+    for record in snapshot.get("asks") or ():
+        if record.get("state") == "open":
+            out.talk(f"It waits for an answer: turnhub answer {record['id']}", "yellow")
+    for message in snapshot.get("queue") or ():
+        out.talk(f"Waiting: {message.get('text', '')}", "dim")
