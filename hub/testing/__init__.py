@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from hub.testing.contract import Scenarios, TransportContract
     from hub.testing.model import (
         ScriptedModel,
         claude_environment,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         ModelRequest,
     )
     from hub.testing.rules import EventRules
+    from hub.testing.scripted import ScriptedTransport
     from hub.testing.turns import (
         FakeAsk,
         FakeCancellation,
@@ -59,10 +61,13 @@ __all__ = [
     "Rule",
     "Rules",
     "Say",
+    "Scenarios",
     "ScriptedModel",
+    "ScriptedTransport",
     "Silence",
     "Stall",
     "Think",
+    "TransportContract",
     "Use",
     "allow",
     "answer",
@@ -95,6 +100,9 @@ _HOME: Final[dict[str, str]] = {
     "claude_environment": "model",
     "ScriptedModel": "model",
     "EventRules": "rules",
+    "Scenarios": "contract",
+    "ScriptedTransport": "scripted",
+    "TransportContract": "contract",
     "FakeAsk": "turns",
     "FakeCancellation": "turns",
     "FakeTurn": "turns",

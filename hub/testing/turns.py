@@ -17,7 +17,7 @@ from msgspec import Struct
 from hub import ids
 from hub.asks import Answer, Answered, AskRequest, Settlement, WithdrawnAsk
 from hub.errors import PluginError
-from hub.events import AnyEvent, By, Event, Text
+from hub.events import AnyEvent, By, Event, Text, ToolFinished
 from hub.testing.rules import EventRules, forbidden
 from hub.transport import AgentInfo, Connection, Message, SessionInfo
 from hub.turn import Ending, Failed, TurnTally, judge
@@ -170,17 +170,21 @@ class FakeTurn:
         self.rules = EventRules()
         self._replies = replies if callable(replies) else iter(tuple(replies))
         self._changed = asyncio.Condition()
+        self._room = asyncio.Event()
+        self._room.set()
 
     # What a transport uses.
 
     async def emit(self, event: AnyEvent) -> None:
-        """Keep ``event``. Raises PluginError for the hub's own events, and after the end of ``run``."""
+        """Keep ``event``; return when there is room (:meth:`hold`). Raises PluginError for the hub's own
+        events, and after the end of ``run``."""
         self._alive(f"emitted {type(event).__name__}")
         self.problems.extend(self.rules.broken_by(event))
         if (why := forbidden(event)) is not None:
             raise PluginError(why)
         self.events.append(event)
         await self._tell()
+        await self._room.wait()
 
     async def ask(self, request: AskRequest) -> Answer:
         """Open an ask and wait for its answer. Cancelling the caller withdraws it."""
@@ -238,9 +242,22 @@ class FakeTurn:
                 self._changed.notify_all()
         return self.ending
 
+    def hold(self) -> None:
+        """From now on there is no room: ``emit`` keeps its event and does not return before :meth:`release`."""
+        self._room.clear()
+
+    def release(self) -> None:
+        """There is room again."""
+        self._room.set()
+
     def of(self, kind: type[E]) -> list[E]:
         """The events of one type, in order."""
         return [event for event in self.events if isinstance(event, kind)]
+
+    @property
+    def tools_finished(self) -> list[ToolFinished]:
+        """The ends of tools, in order."""
+        return self.of(ToolFinished)
 
     @property
     def text(self) -> str:
