@@ -4,7 +4,8 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
-PROJECTS := $(wildcard pyproject.toml plugins/*/pyproject.toml examples/*/pyproject.toml)
+PLUGINS := $(wildcard plugins/*/pyproject.toml examples/*/pyproject.toml)
+PROJECTS := pyproject.toml $(PLUGINS)
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
@@ -30,6 +31,8 @@ check: $(STAMP) ## lint, formatting, types, and who may import whom
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	@for project in $(patsubst %/,%,$(dir $(PLUGINS))); do \
+		echo mypy $$project; MYPYPATH=$$project $(BIN)/mypy $$project || exit 1; done
 	$(BIN)/lint-imports --no-logo
 
 format: $(STAMP) ## mend formatting and what else ruff can mend

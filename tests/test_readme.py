@@ -8,12 +8,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import click
 import pytest
 
 from hub import Completed, Transport
+from hub.cli.main import turnhub
 from hub.testing import FakeTurn, make_session
+from hub.turn import FAILURES
 
-README = (Path(__file__).parent.parent / "README.md").read_text()
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
@@ -55,3 +59,12 @@ def test_the_configuration_in_the_readme_names_the_transport_it_shows() -> None:
     (entry,) = shown["project"]["entry-points"]["turnhub"]
     assert entry in shown["plugins"]["enabled"]
     assert {agent["transport"] for agent in shown["agents"].values()} == {transport().name}
+
+
+def test_the_documents_name_only_commands_of_the_command_line() -> None:
+    """Whatever stands as `turnhub x` in a document or in a failure's advice can be typed."""
+    advice = [kind.message for kind in FAILURES.values()]
+    pages = [path.read_text() for path in (ROOT / "docs").glob("*.md")]
+    named = {name for text in (README, *advice, *pages) for name in re.findall(r"`turnhub (\w+)", text)}
+    assert {"new", "send", "doctor"} <= named
+    assert named <= set(turnhub.list_commands(click.Context(turnhub)))
