@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from hub.testing.model_wire import (
         ModelRequest,
     )
+    from hub.testing.rehearsal import (
+        RehearsalModel,
+    )
     from hub.testing.rules import EventRules
     from hub.testing.scripted import ScriptedTransport
     from hub.testing.turns import (
@@ -57,6 +60,7 @@ __all__ = [
     "FakeTurn",
     "ModelRequest",
     "Pause",
+    "RehearsalModel",
     "Reply",
     "Rule",
     "Rules",
@@ -81,6 +85,7 @@ __all__ = [
 ]
 
 _HOME: Final[dict[str, str]] = {
+    "RehearsalModel": "rehearsal",
     "ModelRequest": "model_wire",
     "reply": "model_script",
     "ask_user": "model_script",

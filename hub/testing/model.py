@@ -169,7 +169,7 @@ class ScriptedModel:
                 message_id = f"msg_{ulid()}"
                 if request.body.get("stream"):
                     await self._stream(answer, model, message_id, http, send)
-                else:
+                elif await self._gets_through(answer, http):
                     await respond(send, 200, msgspec.json.encode(message_of(answer, model, message_id)))
 
     async def _stream(self, answer: Reply, model: str, message_id: str, http: Request, send: Send) -> None:
@@ -181,13 +181,30 @@ class ScriptedModel:
                     await send({"type": "http.response.body", "body": frame, "more_body": True})
                 case Pause():
                     if await self._over_within(frame.s, http):
-                        return None
+                        return
                 case Cut():
-                    return await break_connection(http)
+                    if not await self._over_within(frame.after_s, http):
+                        await break_connection(http)
+                    return
                 case Stall():
-                    return await self._until_gone(http)
+                    await self._until_gone(http)
+                    return
         await send({"type": "http.response.body", "body": b""})
-        return None
+
+    async def _gets_through(self, answer: Reply, http: Request) -> bool:
+        """Live through what befalls an answer on its way; False when it never arrives."""
+        for part in answer.parts:
+            match part:
+                case Pause():
+                    if await self._over_within(part.s, http):
+                        return False
+                case Cut():
+                    await break_connection(http)
+                    return False
+                case Stall():
+                    await self._until_gone(http)
+                    return False
+        return True
 
     async def _over_within(self, seconds: float, http: Request) -> bool:
         """Wait; True when the client went away, or the model was closed, before the time was over."""

@@ -57,7 +57,10 @@ class Stall(Struct, frozen=True, tag="stall"):
 
 
 class Cut(Struct, frozen=True, tag="cut"):
-    """The connection breaks here, in the middle of the answer."""
+    """The connection breaks here, in the middle of the answer, ``after_s`` seconds after what stands before
+    it: a client that has had no time to read loses that too."""
+
+    after_s: float = 0.05
 
 
 Part: TypeAlias = Say | Think | Use | Pause | Stall | Cut

@@ -1,0 +1,171 @@
+"""One session's line to its Claude Code: one process at most, resumed by id whenever it has to be new."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+import structlog
+from claude_agent_sdk import ClaudeAgentOptions
+from claude_agent_sdk.types import SystemPromptPreset
+
+from hub import AgentUnavailable, Connection, Ending, Failed, Interrupted, SessionInfo, Status, TurnContext
+from turnhub_sdk.broker import Broker
+from turnhub_sdk.cli import find_cli, not_logged_in
+from turnhub_sdk.client import Client, ConversationLost
+from turnhub_sdk.options import Options
+from turnhub_sdk.run import Run
+
+_BUFFER: Final = 64 * 2**20
+_FORGOTTEN: Final = (
+    "The agent has lost its own memory of this conversation (its transcript is gone): it begins anew, and "
+    "knows nothing of what was said before."
+)
+
+
+class SdkConnection(Connection):
+    """Runs the turns of one session. ``environment`` gives the variables for a new process."""
+
+    def __init__(
+        self, session: SessionInfo, options: Options, environment: Callable[[], Mapping[str, str]]
+    ) -> None:
+        self._session = session
+        self._options = options
+        self._environment = environment
+        self._broker = Broker()
+        self._client: Client | None = None
+        self._starting: asyncio.Task[tuple[Client, str | None]] | None = None
+        self._idle: asyncio.Task[None] | None = None
+        self._run: Run | None = None
+        self._log = structlog.get_logger(__name__).bind(session=session.id)
+
+    @property
+    def pid(self) -> int | None:
+        """The process id of the agent, while there is one."""
+        return self._client.pid if self._client is not None and self._client.alive else None
+
+    async def run(self, turn: TurnContext) -> Ending:
+        """Run one turn to its end."""
+        await self._stop_idling()
+        try:
+            ready = await self._ready(turn)
+        except AgentUnavailable as error:
+            return Failed(code="agent_unavailable", message=error.detail)
+        if ready is None:
+            return Interrupted(by=turn.cancelled.by or "person")
+        client, detail = ready
+        login = not_logged_in(self._options)
+        self._run = Run(client, self._broker, turn, stall_s=self._options.stall_s, login=login, detail=detail)
+        try:
+            return await self._run.play()
+        finally:
+            self._run = None
+            self._idle = asyncio.create_task(self._idle_out())
+
+    async def interrupt(self) -> None:
+        """Stop the running turn, if there is one."""
+        if self._run is not None:
+            self._run.stop()
+
+    async def close(self) -> None:
+        """Let go of the process. The session can be opened again, here or elsewhere."""
+        await self._stop_idling()
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.gather(self._starting, return_exceptions=True)
+            self._starting = None
+        await self._drop()
+
+    # -- the process ---------------------------------------------------------------------------------------
+
+    async def _ready(self, turn: TurnContext) -> tuple[Client, str | None] | None:
+        """A process that knows the conversation, and what has to be said about it; None where the turn is to
+        be stopped before there is one."""
+        if self._client is not None and (not self._client.alive or self._is_stale(turn)):
+            await self._drop()
+        if self._client is not None:
+            return self._client, None
+        await turn.emit(Status(state="starting"))
+        if self._starting is None:
+            self._starting = asyncio.create_task(self._start(turn.session.memory))
+        stop = asyncio.create_task(turn.cancelled.wait())
+        try:
+            await asyncio.wait([self._starting, stop], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stop.cancel()
+        if not self._starting.done():
+            return None  # it is kept for the next turn
+        started, self._starting = self._starting, None
+        self._client, detail = started.result()
+        return self._client, detail
+
+    def _is_stale(self, turn: TurnContext) -> bool:
+        # Another process has had a turn of this session since: this one does not know of it.
+        last = turn.session.memory.get("sdk_prompt")
+        return self._client is not None and last is not None and last != self._client.prompt
+
+    async def _start(self, memory: Mapping[str, str]) -> tuple[Client, str | None]:
+        resume = memory.get("sdk_session")
+        if resume is None:
+            return await self._connect(None, 0.0), None
+        try:
+            return await self._connect(resume, float(memory.get("sdk_cost", "0"))), None
+        except ConversationLost:
+            self._log.warning("conversation_lost", agent_session=resume)
+            return await self._connect(None, 0.0), _FORGOTTEN
+
+    async def _connect(self, resume: str | None, spent_usd: float) -> Client:
+        client = Client(self._sdk_options(resume), spent_usd)
+        try:
+            await client.connect(self._options.connect_s)
+        except BaseException:
+            await client.close()
+            raise
+        return client
+
+    def _sdk_options(self, resume: str | None) -> ClaudeAgentOptions:
+        options = self._options
+        return ClaudeAgentOptions(
+            can_use_tool=self._broker.can_use_tool,
+            cli_path=find_cli(options),
+            cwd=Path(self._session.cwd),
+            env=dict(self._environment()),
+            include_partial_messages=True,
+            max_buffer_size=_BUFFER,
+            model=options.model,
+            permission_mode=options.permission_mode,
+            resume=resume,
+            setting_sources=list(options.setting_sources),
+            system_prompt=_system_prompt(options),
+            tools={"type": "preset", "preset": "claude_code"} if options.tools == "all" else list(options.tools),
+        )
+
+    async def _drop(self) -> None:
+        client, self._client = self._client, None
+        await self._broker.cancel()
+        if client is not None:
+            await client.close()
+
+    # -- idling --------------------------------------------------------------------------------------------
+
+    async def _idle_out(self) -> None:
+        await asyncio.sleep(self._options.idle_s)
+        self._log.debug("idle_agent_closed")
+        await self._drop()
+
+    async def _stop_idling(self) -> None:
+        idle, self._idle = self._idle, None
+        if idle is not None:
+            idle.cancel()
+            await asyncio.gather(idle, return_exceptions=True)
+
+
+def _system_prompt(options: Options) -> str | SystemPromptPreset:
+    if options.system_prompt is not None:
+        return options.system_prompt
+    preset: SystemPromptPreset = {"type": "preset", "preset": "claude_code"}
+    if options.append_system_prompt is not None:
+        preset["append"] = options.append_system_prompt
+    return preset

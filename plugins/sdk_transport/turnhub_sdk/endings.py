@@ -1,0 +1,90 @@
+"""Pure: how a turn really ended, from its result and from what it showed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from claude_agent_sdk import ResultMessage
+from msgspec import Struct
+
+from hub import Completed, Ending, Failed, Interrupted, Usage
+from turnhub_sdk.texts import clean
+
+_HINTS: Final[Mapping[str, str]] = {
+    "rate_limit": "Wait a while, then try again.",
+    "server_error": "This is usually over soon: try again.",
+    "billing_error": "Mend the account's billing, then try again.",
+    "model_not_found": "Correct `model` in the agent's configuration.",
+}
+_TOO_LONG: Final = "Begin a new session, or send `/compact` as a command (`literal`: false)."
+
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """What a turn showed: whether it spoke or reasoned since its last tool; whether the model's last message
+    broke off; the kind and the words of the last error that the agent told."""
+
+    spoke: bool = False
+    reasoned: bool = False
+    broken: bool = False
+    error: str | None = None
+    words: str | None = None
+
+
+def usage_of(result: ResultMessage) -> Usage | None:
+    """The tokens of a turn."""
+    told: dict[str, Any] = result.usage or {}
+    if not told:
+        return None
+    return Usage(
+        input_tokens=told.get("input_tokens"),
+        output_tokens=told.get("output_tokens"),
+        cache_read_tokens=told.get("cache_read_input_tokens"),
+        cache_creation_tokens=told.get("cache_creation_input_tokens"),
+    )
+
+
+def cost_of(result: ResultMessage, spent_before: float) -> float | None:
+    """What a turn cost: results tell sums over the whole session, so it is a difference. US dollars."""
+    if result.total_cost_usd is None:
+        return None
+    return round(max(0.0, result.total_cost_usd - spent_before), 9)
+
+
+def ending_of(result: ResultMessage, shown: Shown, login: str, spent_before: float = 0.0) -> Ending:
+    """The ending that a result means. ``login`` is the sentence that says how to log in."""
+    usage, cost = usage_of(result), cost_of(result, spent_before)
+    if (result.terminal_reason or "").startswith("aborted"):
+        return Interrupted(usage=usage, cost_usd=cost)
+    failed = _failure(result, shown, login)
+    if failed is not None:
+        return Failed(code=failed.code, message=failed.message, usage=usage, cost_usd=cost)
+    return Completed(stop_reason=result.stop_reason or "end_turn", usage=usage, cost_usd=cost)
+
+
+def _failure(result: ResultMessage, shown: Shown, login: str) -> Failed | None:
+    if result.is_error or result.subtype != "success" or shown.error is not None:
+        return failure(shown, words_of(result, shown), result.api_error_status, result.terminal_reason, login)
+    if result.stop_reason == "max_tokens":
+        return Failed(code="token_cap")
+    if shown.spoke:
+        return None
+    return Failed(code="reasoning_only" if shown.reasoned else "empty_response")
+
+
+def words_of(result: ResultMessage, shown: Shown) -> str:
+    """The agent's own words about its failure."""
+    told = "; ".join(error for error in result.errors or () if not error.startswith("[ede_diagnostic]"))
+    return clean(shown.words or result.result or told or result.subtype.replace("_", " "))
+
+
+def failure(shown: Shown, words: str, status: int | None, reason: str | None, login: str) -> Failed:
+    """The failure that an error of the agent means. ``status``: the API's HTTP status, where it gave one."""
+    if shown.error == "authentication_failed":
+        return Failed(code="agent_unavailable", message=f"{words.rstrip('.')}. {login}")
+    if shown.error == "max_output_tokens":
+        return Failed(code="token_cap", message=words)
+    if shown.broken and status is None:
+        return Failed(code="incomplete", message=words)
+    hint = _TOO_LONG if reason == "prompt_too_long" else _HINTS.get(shown.error or "", "")
+    return Failed(code="agent_error", message=f"{words} {hint}".strip())

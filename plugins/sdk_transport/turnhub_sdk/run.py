@@ -1,0 +1,173 @@
+"""One turn on one agent process: the prompt in, the messages out, until there is an ending."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from typing import Final, TypeAlias
+
+import msgspec
+import structlog
+from claude_agent_sdk import Message, SystemMessage
+from msgspec import Struct
+
+from hub import Ending, Failed, Interrupted, Status, ToolFinished, TurnContext
+from turnhub_sdk.broker import Broker
+from turnhub_sdk.client import Client, Gone
+from turnhub_sdk.mapping import TurnMap
+
+_OBEY_S: Final = 3.0
+_REST_S: Final = 2.0
+_BROKE_OFF: Final = "The agent broke off its turn by itself. What came is kept; try again."
+
+
+class _Stop(Struct, frozen=True):
+    """Stands between the messages where somebody wants the turn stopped."""
+
+
+_Item: TypeAlias = Message | Gone | _Stop
+
+
+class Run:
+    """Runs one turn. ``stall_s``: how long the agent may show no sign of life; ``login``: how to log in;
+    ``detail``: what has to be told with the message's delivery."""
+
+    def __init__(
+        self,
+        client: Client,
+        broker: Broker,
+        turn: TurnContext,
+        *,
+        stall_s: float,
+        login: str,
+        detail: str | None = None,
+    ) -> None:
+        self._client = client
+        self._broker = broker
+        self._turn = turn
+        self._stall_s = stall_s
+        self._uuid = str(uuid.uuid4())
+        self._map = TurnMap(self._uuid, login=login, spent_usd=client.spent_usd, detail=detail)
+        self._items: asyncio.Queue[_Item] = asyncio.Queue()
+        self._stalled: Failed | None = None
+        self._known: str | None = turn.session.memory.get("sdk_session")
+        self._log = structlog.get_logger(__name__).bind(session=turn.session.id, turn=turn.turn_id)
+
+    def stop(self) -> None:
+        """Have the turn stopped."""
+        self._items.put_nowait(_Stop())
+
+    async def play(self) -> Ending:
+        """Run the turn to its end. Cancelled, it stops the agent first."""
+        self._client.attach(self._items.put_nowait)
+        self._broker.begin(self._turn, self._map.tools)
+        watch = asyncio.create_task(self._watch())
+        try:
+            return await self._converse()
+        finally:
+            watch.cancel()
+            await self._leave()
+            await asyncio.gather(watch, return_exceptions=True)
+
+    async def _leave(self) -> None:
+        # Also on the way of a cancellation, hence bounded: whatever ends here, the agent has come to rest.
+        await self._broker.end()
+        await self._client.halt()
+        self._client.attach(None)
+
+    async def _watch(self) -> None:
+        await self._turn.cancelled.wait()
+        self.stop()
+
+    async def _converse(self) -> Ending:
+        await self._turn.remember(sdk_prompt=self._uuid)
+        if self._turn.cancelled.requested:
+            return Interrupted(by=self._by())
+        try:
+            await self._client.send(self._turn.message.text, self._uuid, literal=self._turn.message.literal)
+        except Exception as error:  # noqa: BLE001 - the SDK raises bare Exceptions too
+            self._log.warning("prompt_failed", error=type(error).__name__)
+            return self._dead(Gone("Claude Code ended before it took the message."))
+        while self._map.ending is None:
+            ending = await self._step()
+            if ending is not None:
+                return ending
+        return await self._ended(self._map.ending)
+
+    async def _step(self) -> Ending | None:
+        try:
+            async with asyncio.timeout(self._patience()):
+                item = await self._items.get()
+        except TimeoutError:
+            return await self._silent()
+        match item:
+            case Gone():
+                return self._dead(item)
+            case _Stop():
+                await self._interrupt()
+            case _:
+                await self._hear(item)
+        return None
+
+    def _patience(self) -> float | None:
+        if self._map.over:
+            return _REST_S if not self._map.busy else self._stall_s
+        if self._map.stopping:
+            return _OBEY_S
+        # A tool takes its time, and so does a person.
+        return None if self._map.busy or self._broker.waits else self._stall_s
+
+    async def _silent(self) -> Ending | None:
+        if self._map.over:
+            self._map.finish()
+            return None
+        if self._map.stopping:
+            self._client.kill()
+            return self._stalled or Interrupted(by=self._by())
+        self._stalled = Failed(code="stalled", message=f"Nothing came from the agent for {self._stall_s:g} s.")
+        self._turn.sign(self._stalled)
+        await self._turn.emit(Status(state="stalled", detail=self._stalled.message))
+        await self._interrupt()
+        return None
+
+    async def _interrupt(self) -> None:
+        if self._map.over or self._map.stopping:
+            return
+        self._map.stopping = True
+        await self._client.interrupt()
+
+    async def _hear(self, message: Message) -> None:
+        events = self._map.feed(message, time.monotonic())
+        for event in events:
+            await self._turn.emit(event)
+        finished = tuple(event.tool_id for event in events if isinstance(event, ToolFinished))
+        await self._broker.note(finished, running=_works_again(message))
+        if self._client.session_id is not None and self._client.session_id != self._known:
+            self._known = self._client.session_id
+            await self._turn.remember(sdk_session=self._known)
+
+    def _dead(self, gone: Gone) -> Ending:
+        if self._map.stopping and self._stalled is None:
+            return Interrupted(by=self._by())
+        return self._stalled or self._map.sign or Failed(code="agent_dead", message=f"{gone.why} Try again.")
+
+    async def _ended(self, ending: Ending) -> Ending:
+        await self._turn.remember(sdk_cost=repr(self._client.spent_usd))
+        if not isinstance(ending, Interrupted):
+            return ending
+        failed = self._stalled or (None if self._map.stopping else Failed(code="incomplete", message=_BROKE_OFF))
+        if failed is not None:
+            return msgspec.structs.replace(failed, usage=ending.usage, cost_usd=ending.cost_usd)
+        return msgspec.structs.replace(ending, by=self._by())
+
+    def _by(self) -> str:
+        return self._turn.cancelled.by or "person"
+
+
+def _works_again(message: Message) -> bool:
+    return (
+        isinstance(message, SystemMessage)
+        and message.subtype == "session_state_changed"
+        and message.data.get("state") == "running"
+    )
