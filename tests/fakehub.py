@@ -171,7 +171,7 @@ class FakeHub:
 
     async def message(self, request: Request) -> Response:
         session, body = self._session(request), await request.json()
-        key = request.headers.get("idempotency-key", "")
+        key = request.headers.get("idempotency-key") or ids.request_id()
         busy = body.get("on_busy", "reject")
         if key not in self.keys and session.turn is not None:
             turn = session.turn
@@ -186,7 +186,10 @@ class FakeHub:
                 return problem(409, "turn_in_flight", f"Turn {turn.id} is running.", **facts)
             self.keys[key] = turn.id
         if key not in self.keys:
-            self.keys[key] = (await self._begin(session, body["text"], 1)).id
+            turn = await self._begin(session, body["text"], 1)
+            self.keys[key] = turn.id
+            if "event-stream" not in request.headers["accept"]:
+                return JSONResponse({"turn": self._turn(turn), "message_id": ids.message_id()}, 202)
         return self._stream(self._turn_events(session, self.keys[key], 0))
 
     async def retry(self, request: Request) -> Response:

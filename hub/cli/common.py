@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import os
 from collections.abc import Awaitable, Callable
@@ -76,8 +75,11 @@ class Caller:
 
     def run(self, work: Work) -> None:
         """Run ``work`` with a client and exit with the code it returns. Errors become a line and their code."""
-        address = self.where.address()
+        import asyncio
+
         from hub.client import ClientError
+
+        address = self.where.address()
 
         try:
             try:
