@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -15,12 +15,14 @@ _CHUNK = 1 << 20
 
 class LossyProxy:
     """``lose`` is asked at each reply to a transaction (EVAL, EVALSHA) whether it is lost; ``lost`` counts
-    those that were. That a script is unknown (NOSCRIPT: nothing was executed) is always passed on."""
+    those that were. ``meanwhile`` is done before the client can notice. That a script is unknown (NOSCRIPT:
+    nothing was executed) is always passed on."""
 
     def __init__(self, upstream_url: str, path: Path) -> None:
         self.url = unix_url(path)
         self.lose: Callable[[], bool] = lambda: False
         self.lost = 0
+        self.meanwhile: Callable[[], Awaitable[None]] | None = None
         self._upstream = unquote(urlsplit(upstream_url).path)
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -73,6 +75,8 @@ class LossyProxy:
             while reply := await from_store.read(_CHUNK):
                 if waiting and waiting.pop() and not reply.startswith(b"-NOSCRIPT") and self.lose():
                     self.lost += 1
+                    if self.meanwhile is not None:
+                        await self.meanwhile()
                     return
                 writer.write(reply)
                 await writer.drain()

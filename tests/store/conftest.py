@@ -8,11 +8,11 @@ import fakeredis
 import pytest
 import redis
 
-from hub.store.connect import AnyRedis, Connections
+from hub.store.connect import AnyRedis
 from hub.store.store import Store
 from hub.testing import stores
 from hub.testing.lossy import LossyProxy, lossy_proxy
-from tests.store.desk import Desk
+from tests.store.desk import Desk, connected
 
 
 def _binary(kind: str) -> str:
@@ -62,9 +62,8 @@ async def client(request: pytest.FixtureRequest) -> AsyncIterator[AnyRedis]:
         process: stores.ServerProcess = request.getfixturevalue(f"{request.param}_server")
         _flush(process)
         url = process.url
-    connections = Connections(url)
-    yield connections.commands
-    await connections.close()
+    async with connected(url) as connections:
+        yield connections.commands
 
 
 @pytest.fixture
@@ -77,9 +76,8 @@ async def desk(client: AnyRedis) -> Desk:
 async def redis_desk(redis_server: stores.ServerProcess) -> AsyncIterator[Desk]:
     """A desk at the system's Redis, which is empty."""
     _flush(redis_server)
-    connections = Connections(redis_server.url)
-    yield Desk(Store(connections.commands))
-    await connections.close()
+    async with connected(redis_server.url) as connections:
+        yield Desk(Store(connections.commands))
 
 
 @pytest.fixture
@@ -99,6 +97,5 @@ async def lossy(redis_server: stores.ServerProcess) -> AsyncIterator[LossyProxy]
 @pytest.fixture
 async def lossy_desk(lossy: LossyProxy, redis_desk: Desk) -> AsyncIterator[Desk]:
     """A desk behind that proxy."""
-    connections = Connections(lossy.url)
-    yield Desk(Store(connections.commands))
-    await connections.close()
+    async with connected(lossy.url) as connections:
+        yield Desk(Store(connections.commands))

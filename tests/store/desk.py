@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from hub import ids
@@ -20,6 +22,7 @@ from hub.events import (
     line_of,
     stamp,
 )
+from hub.store.connect import Connections
 from hub.store.records import Begun, Claim, Entry, Finished, SessionRecord, Taken
 from hub.store.store import Store
 
@@ -27,6 +30,16 @@ LEASE_MS = 30_000
 PERSON = By(kind="person", name="ann")
 ALLOW = Settlement(by=PERSON, decision="allow", scope="once")
 DENY = Settlement(by=By(kind="person", name="bob"), decision="deny", scope="once")
+
+
+@asynccontextmanager
+async def connected(url: str, **options: Any) -> AsyncIterator[Connections]:
+    """Connections that are closed when the block ends."""
+    connections = Connections(url, **options)
+    try:
+        yield connections
+    finally:
+        await connections.close()
 
 
 class Desk:

@@ -1,9 +1,8 @@
 -- Forget a session. With a turn in flight only by force; its runner then finds itself fenced.
 -- ARGV: 4 '1' by force  5 request id  6 how long that is remembered, seconds
-if redis.call('EXISTS', session_key) == 0 then
-  local known = recall_request('deleted', tonumber(ARGV[6]))
-  return { known and known[2] == ARGV[5] and 'ok' or 'missing' }
-end
+local known = recall_request('deleted', tonumber(ARGV[6]))
+if known and known[2] == ARGV[5] then return { 'ok' } end -- the first reply was lost
+if redis.call('EXISTS', session_key) == 0 then return { 'missing' } end
 local held = turn_fields('id', 'started_at', 'state', 'runner', 'open')
 if held[1] and ARGV[4] ~= '1' then return { 'busy', held[1], held[2], held[3] } end
 if held[1] then
