@@ -115,8 +115,9 @@ class Tokens:
         Raises Invalid for a scope that does not exist, no scope, a bad name or one that is taken.
         """
         wanted = tuple(scope for scope in SCOPES if scope in scopes)
-        if not wanted or (unknown := sorted(set(scopes) - set(SCOPES))):
-            what = f"{unknown[0]!r} is no scope" if wanted else "A token needs a scope"
+        unknown = sorted(set(scopes) - set(SCOPES))
+        if unknown or not wanted:
+            what = f"{unknown[0]!r} is no scope" if unknown else "A token needs a scope"
             raise Invalid(f"{what}; there are {', '.join(SCOPES)}.")
         if not _NAME.fullmatch(name) or name == PRIMARY:
             raise Invalid(f"{name!r} is no name for a token: letters, digits, `.`, `_`, `-`, and not `{PRIMARY}`.")

@@ -99,7 +99,7 @@ def test_tokens_made_at_once_are_all_kept(tmp_path: Path) -> None:
     ("scopes", "name", "expected"),
     [
         ([], "a", "A token needs a scope; there are read, send, approve, admin."),
-        (["root"], "a", "A token needs a scope"),
+        (["root"], "a", "'root' is no scope"),
         (["read", "root"], "a", "'root' is no scope"),
         (["read"], "", "is no name"),
         (["read"], "a\nb", "is no name"),
