@@ -138,8 +138,9 @@ async def _serve(parts: _Parts, role: Role, stop: asyncio.Event, announce: Calla
         roles = [group.create_task(one.run()) for one in (runner, front) if one is not None]
         if front is not None:
             await front.started.wait()
-        with _note(parts.config.store.state, front.url if front else ""):
-            announce(_info(parts, front.url if front else ""))
+        info = _info(parts, front.url if front else "")
+        with _note(parts.config.store.state, info.url):
+            announce(info)
             await stop.wait()
             await _wind_down(parts, runner, front)
             await asyncio.wait(roles)
