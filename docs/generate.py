@@ -45,7 +45,7 @@ def record(kind: type[Struct]) -> str:
     rows = []
     for one in fields(kind):
         default = "" if one.required else f" = {one.default!r}" if one.default is not NODEFAULT else " = ..."
-        rows.append(f"    {one.name}: {kind.__annotations__[one.name]}{default}")
+        rows.append(f"    {one.name}: {kind.__annotations__[one.name]}{default}".replace("'", '"'))
     shape = "\n".join((f"class {kind.__name__}:", *rows))
     return f"### `{kind.__name__}`\n\n```python\n{shape}\n```\n\n{prose(kind)}\n"
 

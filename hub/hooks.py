@@ -78,18 +78,23 @@ async def first(manager: pluggy.PluginManager, hook: str, /, **kwargs: Any) -> A
     return None
 
 
-async def every(manager: pluggy.PluginManager, hook: str, /, **kwargs: Any) -> list[Answer]:
+async def every(
+    manager: pluggy.PluginManager, hook: str, /, *, within: float | None = None, **kwargs: Any
+) -> list[Answer]:
     """All answers that are not None, in pluggy's order.
 
-    Raises HookFailed, after everybody was asked, when an implementation failed.
+    Raises HookFailed, after everybody was asked, when an implementation failed or took longer than ``within``
+    seconds.
     """
     answers: list[Answer] = []
     failures: list[tuple[str, Exception]] = []
     for impl in _implementations(manager, hook, kwargs):
         try:
-            value = await _call(hook, impl, kwargs)
+            async with asyncio.timeout(within) as limit:
+                value = await _call(hook, impl, kwargs)
         except Exception as error:  # noqa: BLE001 - raised below, when the others have been asked
-            failures.append((impl.plugin_name, error))
+            late = limit.expired()
+            failures.append((impl.plugin_name, PluginError(f"No answer within {within} s") if late else error))
             continue
         if value is not None:
             answers.append(Answer(impl.plugin_name, value))
@@ -228,6 +233,8 @@ async def _call(hook: str, impl: pluggy.HookImpl, kwargs: dict[str, Any]) -> Any
             raise
         # Nobody stopped us: something inside the plugin was cancelled, which is the plugin's failure.
         raise PluginError("It was cancelled from within") from error
+    except SystemExit as error:  # asyncio would let it end the process
+        raise PluginError("It wanted to end the whole process") from error
     expected = _ANSWERS.get(hook)
     if value is not None and expected is not None and not isinstance(value, expected):
         raise PluginError(f"It answered with {type(value).__name__} where {expected.__name__} is expected")

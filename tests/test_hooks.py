@@ -217,6 +217,28 @@ async def test_an_implementation_that_is_cancelled_from_within_has_failed() -> N
         await ask_first(made)
 
 
+async def test_every_is_bounded_when_asked_to_be() -> None:
+    """A plugin that takes longer than ``within`` has failed; the others are asked still."""
+
+    async def forever(session: SessionInfo) -> None:
+        await asyncio.Event().wait()
+
+    made = manager(one=plugin(resolve_permission=says(DENY)), two=plugin(resolve_permission=forever))
+    with pytest.raises(hooks.HookFailed, match=r"plugin 'two': No answer within 0\.01 s") as got:
+        await hooks.every(made, "resolve_permission", within=0.01, session=SESSION, request=REQUEST)
+    assert got.value.answers == (hooks.Answer("one", DENY),)
+
+
+async def test_a_plugin_cannot_end_the_process() -> None:
+    """``sys.exit`` in an implementation is a failure like any other."""
+
+    async def leaves(session: SessionInfo) -> None:
+        raise SystemExit(3)
+
+    with pytest.raises(hooks.HookFailed, match="plugin 'one': It wanted to end the whole process"):
+        await ask_first(manager(one=plugin(resolve_permission=leaves)))
+
+
 async def test_cancelling_the_caller_goes_through() -> None:
     """Whoever waits for plugins can be cancelled as usual."""
     reached = asyncio.Event()
