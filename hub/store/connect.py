@@ -7,9 +7,11 @@ redis-py gives every connection a socket timeout of 5 s and silent retries; both
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
+from redis import exceptions
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.client import PubSub
 from redis.asyncio.retry import Retry
@@ -22,32 +24,45 @@ AnyRedis = Redis | RedisCluster
 _RETRIES = 3
 
 
-class _Redis(Redis):
-    """A client whose callers wait for a connection where redis-py raises when its pool is used up."""
+class _Bounds:
+    """How many callers a client serves at once, and how long a call may take with all its retries (seconds)."""
 
-    room: asyncio.Semaphore
+    def __init__(self, most: int, patience_s: float | None) -> None:
+        self._room = asyncio.Semaphore(most)
+        self._patience_s = patience_s
+
+    async def keep(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        """Make the call when there is room. redis-py raises when its pool is used up, and its retries multiply:
+        a server that hangs would be waited for for more than a minute. Raises redis' TimeoutError."""
+        try:
+            async with asyncio.timeout(self._patience_s), self._room:
+                return await call()
+        except TimeoutError as error:
+            raise exceptions.TimeoutError(f"no answer within {self._patience_s} s") from error
+
+
+class _Redis(Redis):
+    bounds: _Bounds
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
-        async with self.room:
-            return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        call = super().execute_command
+        return await self.bounds.keep(lambda: call(*args, **options))  # type: ignore[no-untyped-call]
 
 
 class _RedisCluster(RedisCluster):
-    """The same for a cluster, where the pools are one a node."""
-
-    room: asyncio.Semaphore
+    bounds: _Bounds
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
-        async with self.room:
-            return await super().execute_command(*args, **options)
+        call = super().execute_command
+        return await self.bounds.keep(lambda: call(*args, **options))
 
 
 class Connections:
     """The clients of one store. ``commands`` for transactions; the others have no read timeout."""
 
     def __init__(self, url: str, *, max_connections: int = 64, timeout_s: float = 5.0) -> None:
-        """``url`` as in ``store.url``, but never ``embedded``. ``timeout_s``: for one answer; it is asked for
-        four times before the store counts as away. Nothing is dialled yet. Raises ConfigError."""
+        """``url`` as in ``store.url``, but never ``embedded``. ``timeout_s``: for one answer; no command takes
+        more than twice that, retries included. Nothing is dialled yet. Raises ConfigError."""
         self.url = url
         self._limit = max_connections
         self._timeout_s = timeout_s
@@ -71,7 +86,7 @@ class Connections:
 
     def _client(self, timeout_s: float | None, retry: Retry) -> AnyRedis:
         client = self._dial(timeout_s, retry)
-        client.room = asyncio.Semaphore(self._limit)
+        client.bounds = _Bounds(self._limit, timeout_s and 2 * timeout_s)
         return client
 
     def _dial(self, timeout_s: float | None, retry: Retry) -> _Redis | _RedisCluster:

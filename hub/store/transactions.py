@@ -17,6 +17,7 @@ from hub.store import keys
 
 Argument = str | bytes | int
 _READ_ONLY_SIGNS = ("READONLY", "OOM", "MISCONF", "NOREPLICAS")
+_LOGIN_SIGNS = ("NOAUTH", "WRONGPASS", "HELLO must be called with the client already authenticated")
 _AWAY_SIGNS = ("BUSY", "MASTERDOWN", "CLUSTERDOWN", "LOADING", "UNKILLABLE")
 
 
@@ -46,12 +47,10 @@ def clear_errors() -> Iterator[None]:
         yield
     except (exceptions.ReadOnlyError, exceptions.OutOfMemoryError) as error:
         raise StoreReadOnly(_read_only(error)) from error
-    except (exceptions.AuthenticationError, exceptions.AuthorizationError, exceptions.NoPermissionError) as error:
-        raise StoreUnavailable(
-            f"The store refuses this hub ({error}). Put a user and password that may do everything in store.url."
-        ) from error
     except (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.ClusterError, OSError) as error:
-        raise StoreUnavailable(_away(error)) from error
+        raise StoreUnavailable(_refused(error) or _away(error)) from error
+    except exceptions.NoPermissionError as error:
+        raise StoreUnavailable(_refused(error) or _away(error)) from error
     except exceptions.RedisClusterException as error:
         raise StoreUnavailable(_away(error)) from error
     except exceptions.ResponseError as error:
@@ -60,6 +59,17 @@ def clear_errors() -> Iterator[None]:
         if str(error).startswith(_AWAY_SIGNS):
             raise StoreUnavailable(_away(error)) from error
         raise
+
+
+def _refused(error: BaseException) -> str | None:
+    """What to say when the login is the reason, which redis-py tells in causes and words only."""
+    kinds = (exceptions.AuthenticationError, exceptions.AuthorizationError, exceptions.NoPermissionError)
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, kinds) or any(sign in str(cause) for sign in _LOGIN_SIGNS):
+            return f"The store refuses this hub ({error}). store.url wants a user and password that may do all."
+        cause = cause.__cause__ or cause.__context__
+    return None
 
 
 def _away(error: Exception) -> str:

