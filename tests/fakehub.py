@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from hub import ids
+from hub import __version__, ids
 from hub.asks import settle
 from hub.errors import Invalid
 from hub.events import TERMINAL as ENDS
@@ -122,7 +122,7 @@ class FakeHub:
         return guarded
 
     async def health(self, request: Request) -> Response:
-        return JSONResponse({"status": "ok", "version": "0.1.0"})
+        return JSONResponse({"status": "ok", "version": __version__})
 
     async def agents(self, request: Request) -> Response:
         def agent(name: str, reason: str | None) -> Json:

@@ -85,7 +85,7 @@ class Caller:
             try:
                 code = asyncio.run(self._run(address, work))
             except BaseExceptionGroup as group:
-                raise _innermost(group) from None
+                raise innermost(group) from None
         except ClientError as error:
             self.out.end_line()
             if self.out.json:
@@ -154,7 +154,7 @@ def read_config(path: Path | None, options: dict[str, tuple[str, Any]]) -> Confi
         raise Failure(error.detail, WRONG) from None
 
 
-def _innermost(group: BaseExceptionGroup[BaseException]) -> BaseException:
+def innermost(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """The one error of a group that holds one; else the group."""
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from hub.cli.common import FAILED, WRONG, Failure, config_option, read_config, state_option
+from hub.cli.common import FAILED, WRONG, Failure, config_option, innermost, read_config, state_option
 
 if TYPE_CHECKING:
     from hub.config import Config
@@ -111,7 +111,10 @@ def _run(config: Config, role: Role, log_format: LogFormat, log_level: Level) ->
             click.echo(welcome(info, config.store.state), err=True)
 
     try:
-        asyncio.run(serving(config, role=role, announce=announce))
+        try:
+            asyncio.run(serving(config, role=role, announce=announce))
+        except BaseExceptionGroup as group:
+            raise innermost(group) from None
     except HubError as error:
         raise Failure(error.detail, WRONG if isinstance(error, ConfigError) else FAILED) from None
 

@@ -6,7 +6,8 @@
 from hub.client.discover import Address, discover
 from hub.client.errors import ClientError, HubNotReachable, ProblemError
 from hub.client.http import Client
-from hub.client.stream import Patience, Received, SessionStream, TurnStream
+from hub.client.stream import Patience, Received
+from hub.client.streams import SessionStream, TurnStream
 
 __all__ = [
     "Address",

@@ -12,7 +12,8 @@ import msgspec
 
 from hub.client.discover import Address
 from hub.client.errors import ClientError, HubNotReachable
-from hub.client.stream import Patience, Received, SessionStream, TurnStream, checked, reason_of, received
+from hub.client.stream import Patience, Received, checked, reason_of, received
+from hub.client.streams import SessionStream, TurnStream
 from hub.ids import request_id
 
 OnBusy = Literal["reject", "attach", "queue", "steer", "interrupt"]

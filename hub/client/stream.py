@@ -36,7 +36,8 @@ class Received(Struct, frozen=True):
 
 class Patience(Struct, frozen=True, kw_only=True):
     """How long a lost connection is tried again: ``total_s`` since the last byte, the first time after
-    ``first_s``, then twice as long each time. ``lost`` is told why a connection ended."""
+    ``first_s``, then twice as long each time. ``lost`` is told, once until events come again, why a connection
+    ended."""
 
     total_s: float = 60.0
     first_s: float = 0.1
@@ -85,17 +86,21 @@ class Stream:
         self._events = self._all()
         self._heard = time.monotonic()
         self._pause_s = patience.first_s
+        self._away = False
         self.cursor = cursor
         self.accepted: dict[str, Any] | None = None
 
     async def __aenter__(self) -> Self:
-        try:
-            await self._begin()
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise HubNotReachable(reason_of(error)) from None
-        except httpx.TransportError as error:
-            await self._wait(reason_of(error))  # it may have been received: it is sent again under the same key
-        return self
+        self._heard = time.monotonic()
+        while True:
+            try:
+                await self._begin()
+            except httpx.TransportError as error:
+                if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) and not self._away:
+                    raise HubNotReachable(reason_of(error)) from None
+                await self._wait(reason_of(error))  # it may have been received: it is sent again under its key
+            else:
+                return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
@@ -123,6 +128,8 @@ class Stream:
                 reason = "the stream ended early"
             except httpx.TransportError as error:
                 reason = reason_of(error)
+            except HubNotReachable as error:
+                reason = error.detail
             except ProblemError as error:
                 if error.status not in _TEMPORARY:
                     raise
@@ -160,7 +167,7 @@ class Stream:
                     if self._is_elsewhere(one.event):
                         return
                     if self._is_new(one.event):
-                        self._pause_s = self._patience.first_s
+                        self._pause_s, self._away = self._patience.first_s, False
                         yield one
 
     def _is_new(self, event: AnyEvent | Unknown) -> bool:
@@ -174,8 +181,9 @@ class Stream:
         await self._close()
         if time.monotonic() - self._heard > self._patience.total_s:
             raise HubNotReachable(f"{reason}; what runs there goes on without us") from None
-        if self._patience.lost is not None:
+        if self._patience.lost is not None and not self._away:
             self._patience.lost(reason)
+        self._away = True
         await asyncio.sleep(self._pause_s)
         self._pause_s = min(self._pause_s * 2, _LONGEST_PAUSE_S)
 
@@ -199,65 +207,6 @@ class Stream:
     async def _catch_up(self) -> list[Received]:
         """What was missed, as far as the log tells; and open the next connection, where one is wanted."""
         raise NotImplementedError
-
-
-class SessionStream(Stream):
-    """All durable events of a session after a cursor, over all its turns, without end."""
-
-    def _is_end(self, event: AnyEvent | Unknown) -> bool:
-        return False
-
-    async def _catch_up(self) -> list[Received]:
-        self._response = await checked(await self._requests.open_events(self._session_id, self.cursor))
-        return []
-
-
-class TurnStream(Stream):
-    """The events of one turn, to its terminal event. ``turn_id`` is None until it is known."""
-
-    turn_id: str | None = None
-
-    def _was_missed(self, response: httpx.Response) -> bool:
-        return response.status_code == 204 and self.turn_id is not None
-
-    def _is_elsewhere(self, event: AnyEvent | Unknown) -> bool:
-        return isinstance(event, events.TurnStarted) and self.turn_id not in {None, event.turn_id}
-
-    def _is_new(self, event: AnyEvent | Unknown) -> bool:
-        own = event.turn_id if isinstance(event, events.TurnEvent) else None
-        if self.turn_id is None:
-            self.turn_id = own
-        return own in {None, self.turn_id} and super()._is_new(event)
-
-    def _is_end(self, event: AnyEvent | Unknown) -> bool:
-        return events.type_of(event) in events.TERMINAL
-
-    async def _catch_up(self) -> list[Received]:
-        if self.turn_id is None:
-            await self._begin()
-            return []
-        ended = await self._rest_of_log()
-        if not ended:
-            response = await checked(await self._requests.open_live(self._session_id, self.cursor))
-            if response.status_code == 204:  # it has ended just now: the next look at the log tells how
-                await response.aclose()
-            else:
-                self._response = response
-        return ended
-
-    async def _rest_of_log(self) -> list[Received]:
-        """What the log has of the turn after the cursor, if the turn has ended; else nothing."""
-        rest: list[Received] = []
-        after: int | None = self.cursor
-        while after is not None:
-            page, after = await self._requests.page(self._session_id, after)
-            for one in page:
-                if isinstance(one.event, events.TurnEvent) and one.event.turn_id == self.turn_id:
-                    rest.append(one)
-                    if self._is_end(one.event):
-                        self.cursor = one.event.seq
-                        return rest
-        return []
 
 
 async def checked(response: httpx.Response) -> httpx.Response:

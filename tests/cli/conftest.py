@@ -15,7 +15,7 @@ from tests.fakehub import FakeHub, running
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CliHub]:
     """A hub with the agents `echo` and `gone`."""
     home = tmp_path / "home"
-    home.mkdir()
+    home.mkdir(exist_ok=True)
     monkeypatch.chdir(home)
     with running(FakeHub()) as fake:
         yield CliHub(url=fake.url, token=fake.token, home=home)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import pytest
+from anyio.abc import ByteReceiveStream, ByteSendStream, SocketAttribute, SocketStream
 
 from hub.client import Address, Client, ClientError, HubNotReachable, Patience, ProblemError, TurnStream
 from hub.events import AskOpened, Text, TextDelta, TurnCompleted, TurnFailed, TurnInterrupted, type_of
@@ -118,6 +120,70 @@ async def test_a_hub_that_is_away_for_a_moment_is_waited_for(client: Client, hub
     assert isinstance(rest[-1].event, TurnCompleted)
 
 
+@asynccontextmanager
+async def serving(handle: Callable[[SocketStream], Awaitable[None]]) -> AsyncIterator[str]:
+    """The address of something that handles connections."""
+    async with (
+        await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(listener.serve, handle)
+        yield f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}"
+        group.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def faulty_line(hub: FakeHub, *, cut_after: int, refused: int) -> AsyncIterator[str]:
+    """A line to ``hub`` that breaks after so many bytes of answers, and drops the next connections at once."""
+    left, to_refuse = cut_after, 0
+    port = int(hub.url.rpartition(":")[2])
+
+    async def pump(source: ByteReceiveStream, target: ByteSendStream) -> None:
+        async for data in source:
+            await target.send(data)
+
+    async def handle(near: SocketStream) -> None:
+        nonlocal left, to_refuse
+        async with near:
+            if to_refuse > 0:
+                to_refuse -= 1
+                return
+            async with await anyio.connect_tcp("127.0.0.1", port) as far, anyio.create_task_group() as both:
+                both.start_soon(pump, near, far)
+                async for data in far:
+                    if 0 <= left < len(data):
+                        await near.send(data[:left])
+                        left, to_refuse = -1, refused
+                        break
+                    left -= len(data) if left >= 0 else 0
+                    await near.send(data)
+                both.cancel_scope.cancel()
+
+    async with serving(handle) as url:
+        yield url
+
+
+@pytest.mark.parametrize("cut", [0, 10, 300, 420, 700, 900])
+async def test_a_line_that_breaks_anywhere_and_stays_down_for_a_while_is_survived(hub: FakeHub, cut: int) -> None:
+    """In the head, in the middle of a frame: the message is sent once, every event is told once, and the person
+    is told once that the line is down."""
+    told: list[str] = []
+    async with Client(Address(url=hub.url, token=hub.token)) as direct:
+        session = await new(direct)
+    async with faulty_line(hub, cut_after=cut, refused=4) as url:
+        patience = Patience(total_s=20, first_s=0, lost=told.append)
+        async with (
+            Client(Address(url=url, token=hub.token), patience=patience) as client,
+            client.send(session, "hello") as stream,
+        ):
+            got = [one async for one in stream]
+    assert isinstance(got[-1].event, TurnCompleted)
+    assert [one.event.text for one in got if isinstance(one.event, Text)] == ["Echo: hello"]
+    assert len({one.event.seq for one in got}) == len(got)
+    assert sum(event["type"] == "user_message" for event in hub.sessions[session].events) == 1
+    assert len(told) == 1
+
+
 async def test_a_hub_that_stays_away_is_reported_and_the_turn_is_not_called_failed(hub: FakeHub) -> None:
     """After its patience the client says that nobody answers, and nothing about the turn."""
     told: list[str] = []
@@ -221,26 +287,33 @@ async def test_no_hub_is_not_reachable_at_once() -> None:
             await kinds(client.send("ses", "x"))
 
 
+async def test_a_message_that_is_queued_over_a_broken_line_is_known_to_be_queued(hub: FakeHub) -> None:
+    """The answer was lost: it is asked for again before anything is claimed."""
+    async with Client(Address(url=hub.url, token=hub.token)) as direct:
+        session = await new(direct)
+        async with direct.send(session, script({"hang": True})) as running:
+            await anext(aiter(running))
+            async with (
+                faulty_line(hub, cut_after=0, refused=2) as url,
+                Client(Address(url=url, token=hub.token), patience=QUICK) as client,
+                client.send(session, "later", on_busy="queue") as stream,
+            ):
+                assert stream.accepted is not None
+            await direct.interrupt(session)
+
+
 @asynccontextmanager
 async def answering(body: bytes, kind: str) -> AsyncIterator[Client]:
     """A client of something that answers every request with ``body``."""
-    import anyio
 
-    async def handle(stream: anyio.abc.SocketStream) -> None:
+    async def handle(stream: SocketStream) -> None:
         async with stream:
             await stream.receive()
             head = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n"
             await stream.send(head.encode() + body)
 
-    async with (
-        await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
-        anyio.create_task_group() as group,
-    ):
-        group.start_soon(listener.serve, handle)
-        port = listener.extra(anyio.abc.SocketAttribute.local_port)
-        async with Client(Address(url=f"http://127.0.0.1:{port}"), patience=QUICK) as client:
-            yield client
-        group.cancel_scope.cancel()
+    async with serving(handle) as url, Client(Address(url=url), patience=QUICK) as client:
+        yield client
 
 
 async def test_something_else_that_answers_is_no_hub() -> None:

@@ -1,0 +1,197 @@
+"""doctor: finds what is wrong, names what mends it, and is silent about passwords."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from hub import __version__
+from hub.cli.main import turnhub
+from hub.statedir import HubNote, write_note
+from tests.clihub import CliHub
+
+REDIS = shutil.which("redis-server")
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An own directory with an own home, and a port that is free."""
+    home = tmp_path / "home"
+    home.mkdir(exist_ok=True)
+    monkeypatch.chdir(home)
+    for name in ("TURNHUB_URL", "TURNHUB_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        monkeypatch.setenv("TURNHUB_SERVER__PORT", str(free.getsockname()[1]))
+    return home
+
+
+def examine(config: str, *args: str, code: int | None = None) -> dict[str, dict[str, str]]:
+    """The findings by name; of several with one name the worst."""
+    Path("turnhub.toml").write_text(config)
+    result = CliRunner().invoke(turnhub, ["doctor", "--json", *args])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    told = json.loads(result.stdout)
+    assert result.exit_code == (0 if told["ok"] else 1)
+    assert code in {None, result.exit_code}
+    ranked = sorted(told["findings"], key=lambda one: ["ok", "note", "wrong"].index(one["status"]))
+    return {one["name"]: one for one in ranked}
+
+
+GOOD = '[plugins]\nenabled = []\n[store]\nstate = "s"\n[agents.echo]\ntransport = "scripted"\n'
+
+
+def test_all_is_well(place: Path) -> None:
+    """Exit code 0, every finding is fine, and nothing was made."""
+    found = examine(GOOD, code=0)
+    assert {one["status"] for one in found.values()} == {"ok"}
+    assert {"python", "configuration", "state directory", "store", "plugin scripted", "agent echo", "hub"} == set(
+        found
+    )
+    assert not (place / "s").exists()
+
+
+def test_people_read_what_mends_it(place: Path) -> None:
+    """A line for each finding, and under what is wrong the line that mends it."""
+    Path("turnhub.toml").write_text(GOOD)
+    (place / "s").mkdir(mode=0o755)
+    result = CliRunner().invoke(turnhub, ["doctor"])
+    assert result.exit_code == 1
+    assert "✓ python: " in result.stdout
+    assert (
+        f"✗ state directory: {place / 's'} is open to others\n    mend it: chmod 700 {place / 's'}"
+        in result.stdout
+    )
+    assert "1 thing to mend." in result.stderr
+    (place / "s").chmod(0o700)
+    assert "All is well." in CliRunner().invoke(turnhub, ["doctor"]).stderr
+
+
+def test_a_mistake_in_the_configuration_does_not_end_the_examination() -> None:
+    """It is a finding; the rest is looked at with the defaults."""
+    found = examine("[server]\nprot = 1", "--state", "s", code=1)
+    assert "did you mean `port`?" in found["configuration"]["detail"]
+    assert {"store", "hub"} <= set(found)
+
+
+def test_rights_that_are_too_wide_are_named(place: Path) -> None:
+    """Directory and secrets."""
+    state = place / "s"
+    state.mkdir(mode=0o700)
+    (state / "token").write_text("x")
+    (state / "token").chmod(0o644)
+    found = examine(GOOD, code=1)["state directory"]
+    assert found["mend"] == f"chmod 600 {state / 'token'}"
+    (state / "token").unlink()
+    state.rmdir()
+    state.write_text("a file")
+    assert "cannot be used" in examine(GOOD, code=1)["state directory"]["detail"]
+
+
+def test_agents_that_cannot_run_say_why() -> None:
+    """A transport that nobody offers, options that are wrong, a policy that does not exist, no agent at all."""
+    found = examine('[plugins]\nenabled = []\n[agents.a]\ntransport = "nothing"\npolicy = "gone"', code=1)
+    assert "offers transport 'nothing'" in found["agent a"]["detail"]
+    assert "agents.a.policy" in found["policies"]["detail"]
+    assert examine("[plugins]\nenabled = []\n[agents]", code=1)["agents"]["status"] == "wrong"
+
+
+def test_a_plugin_that_is_missing_matters_when_an_agent_needs_it() -> None:
+    """Otherwise it is worth a note; the command that installs it is named both ways."""
+    config = '[plugins]\nenabled = ["absent"]\n[agents.a]\ntransport = "{}"\n'
+    needed = examine(config.format("absent"), code=1)["plugin absent"]
+    assert (needed["status"], needed["mend"]) == ("wrong", "pip install turnhub-absent")
+    assert examine(config.format("scripted"), code=0)["plugin absent"]["status"] == "note"
+
+
+def test_a_missing_tmux_matters_when_an_agent_needs_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It names the packages."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    config = '[plugins]\nenabled = ["tmux"]\n[agents.a]\ntransport = "{}"\n'
+    found = examine(config.format("tmux"), code=1)["tmux"]
+    assert found["status"] == "wrong"
+    assert "apt-get install tmux" in found["mend"]
+    assert examine(config.format("scripted"))["tmux"]["status"] == "note"
+    (tmp_path / "tmux").write_text("#!/bin/sh\necho tmux 9.9\n")
+    (tmp_path / "tmux").chmod(0o755)
+    assert examine(config.format("tmux"))["tmux"] == {
+        "name": "tmux",
+        "status": "ok",
+        "detail": "9.9",
+        "mend": None,
+    }
+
+
+def test_a_store_that_is_away_is_named_without_its_password() -> None:
+    """The address, and what to do."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    text = GOOD.replace('state = "s"', f'state = "s"\nurl = "redis://me:SESAME@127.0.0.1:{port}/0"')
+    away = examine(text, code=1)["store"]
+    assert f"127.0.0.1:{port}" in away["detail"]
+    assert "SESAME" not in json.dumps(away)
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[str]:
+    """A Redis of one's own, on a socket, that throws keys away when it is full."""
+    path = tmp_path / "r.sock"
+    command = [str(REDIS), "--port", "0", "--unixsocket", str(path), "--save", "", "--dir", str(tmp_path)]
+    command += ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"]
+    with (tmp_path / "redis.log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        deadline = time.monotonic() + 20
+        with socket.socket(socket.AF_UNIX) as probe:
+            while probe.connect_ex(str(path)) and time.monotonic() < deadline:
+                pass
+        yield f"unix://{path}"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@pytest.mark.skipif(REDIS is None, reason="redis-server is not installed")
+def test_a_store_that_may_throw_sessions_away_is_named(redis: str) -> None:
+    """It is reachable, but its policy loses data; the command that sets it right is named."""
+    found = examine(GOOD.replace('state = "s"', f'state = "s"\nurl = "{redis}"'), code=1)["store"]
+    assert "allkeys-lru" in found["detail"]
+    assert "CONFIG SET maxmemory-policy noeviction" in found["mend"]
+
+
+def test_a_port_that_is_taken_is_named_with_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By something that is no hub."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        monkeypatch.setenv("TURNHUB_SERVER__PORT", str(port))
+        found = examine(GOOD, code=1)["hub"]
+    assert "is taken by something else" in found["detail"]
+    assert found["mend"] == f"turnhub serve --port {port + 1}"
+
+
+def test_an_address_that_is_not_ours_is_named() -> None:
+    """It can not be listened on."""
+    text = f'[server]\nhost = "192.0.2.1"\n{GOOD}'
+    assert "could not listen on 192.0.2.1" in examine(text, code=1)["hub"]["detail"]
+
+
+def test_the_version_that_runs_is_compared_with_the_one_installed(
+    hub: CliHub, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An upgrade counts when the hub is started again."""
+    write_note(place / "s", HubNote(url=hub.url, pid=1, version="x"))
+    assert examine(GOOD, code=0)["hub"]["detail"] == f"version {__version__} runs at {hub.url}"
+    monkeypatch.setattr("hub.cli.checks.__version__", "9.9")
+    found = examine(GOOD, code=1)["hub"]
+    assert f"runs version {__version__}, installed is 9.9" in found["detail"]
+    assert found["mend"] == "stop it and start it again: turnhub serve"
