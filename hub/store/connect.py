@@ -36,9 +36,20 @@ class _Bounds:
         a server that hangs would be waited for for more than a minute. Raises redis' TimeoutError."""
         try:
             async with asyncio.timeout(self._patience_s), self._room:
-                return await call()
+                return await _cancellable(call())
         except TimeoutError as error:
             raise exceptions.TimeoutError(f"no answer within {self._patience_s} s") from error
+
+
+async def _cancellable(answer: Awaitable[Any]) -> Any:
+    """The answer. redis-py sends through asyncio.wait_for, which in Python 3.11 loses a cancellation that
+    comes at the moment when the sending is done; whoever cancelled would wait for ever."""
+    task = asyncio.current_task()
+    before = task.cancelling() if task else 0
+    found = await answer
+    if task and task.cancelling() > before:
+        raise asyncio.CancelledError
+    return found
 
 
 class _Redis(Redis):
