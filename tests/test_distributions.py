@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
 import sys
 import tomllib
 import venv
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import hub
+from tests.hubhome import home_with_hub, session_in
 
 ROOT = Path(__file__).parent.parent
 PROJECTS = [
@@ -28,24 +28,6 @@ PLUGINS = [path for path in PROJECTS if path.parent.name == "plugins"]
 # One worker builds and installs once for all of these tests.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("distributions")]
 
-ECHO_TURN = """
-import asyncio, json
-from importlib.metadata import entry_points
-from hub.testing import FakeTurn, make_session
-
-async def main():
-    (plugin,) = entry_points(group="turnhub", name="scripted")
-    found = []
-    plugin.load().register_transports(found.append)
-    turn = FakeTurn("hello", session=make_session(found[0].name))
-    connection = await found[0].open(turn.session)
-    await turn.play(connection)
-    await connection.close()
-    print(json.dumps([type(turn.judged).__name__, turn.text, turn.problems]))
-
-asyncio.run(main())
-"""
-
 
 def table(project: Path) -> dict[str, Any]:
     """The [project] table of a distribution."""
@@ -53,12 +35,12 @@ def table(project: Path) -> dict[str, Any]:
     return content
 
 
-def run(*command: str | Path, cwd: Path, **env: str) -> str:
+def run(*command: str | Path, cwd: Path, env: Mapping[str, str] | None = None) -> str:
     """What a command prints; its errors are in the failure's message."""
     done = subprocess.run(
         [str(word) for word in command],
         cwd=cwd,
-        env={**os.environ, **env},
+        env=env,
         capture_output=True,
         text=True,
         check=False,
@@ -123,10 +105,18 @@ def contents(wheel: Path) -> set[str]:
         return set(archive.namelist())
 
 
-def test_the_hub_runs_without_any_plugin(environment: Path, tmp_path: Path) -> None:
-    """An echo turn in an environment that holds nothing but what the distributions name."""
-    told = json.loads(run(environment / "python", "-I", "-c", ECHO_TURN, cwd=tmp_path))
-    assert told == ["Completed", "Echo: hello", []]
+def test_the_command_tells_its_version(environment: Path, tmp_path: Path) -> None:
+    """The command is there and is of the version that was built."""
+    assert run(environment / "turnhub", "--version", cwd=tmp_path).split()[-1] == hub.__version__
+
+
+def test_the_hub_runs_a_turn_without_any_plugin(environment: Path) -> None:
+    """Served, talked to and stopped in an environment that holds nothing but what the distributions name."""
+    turnhub = environment / "turnhub"
+    with home_with_hub(str(turnhub)) as home:
+        session = session_in(run(turnhub, "new", "rehearsal", cwd=home.hub.folder, env=home.environment))
+        said = run(turnhub, "send", session, "hello", cwd=home.hub.folder, env=home.environment)
+    assert "Echo: hello" in said
 
 
 def test_installed_plugins_can_be_found(environment: Path, tmp_path: Path) -> None:
