@@ -20,7 +20,7 @@ from hub.testing.stores import wait_for
 
 _START_S: Final = 60.0
 _STOP_S: Final = 20.0
-_COMMAND: Final = (sys.executable, "-m", "hub")
+COMMAND: Final = (sys.executable, "-m", "hub")
 _ECHO: Final = '[agents.echo]\ntransport = "scripted"\n'
 
 
@@ -33,7 +33,7 @@ class HubProcess:
         config: str,
         arguments: tuple[str, ...],
         environ: Mapping[str, str],
-        command: tuple[str, ...] = _COMMAND,
+        command: tuple[str, ...] = COMMAND,
     ) -> None:
         self.folder = folder
         self.state = folder / "state"
@@ -121,7 +121,7 @@ def hub_process(
     config: str = _ECHO,
     *arguments: str,
     environ: Mapping[str, str] | None = None,
-    command: tuple[str, ...] = _COMMAND,
+    command: tuple[str, ...] = COMMAND,
 ) -> Iterator[HubProcess]:
     """A started hub with ``config`` as its turnhub.toml, on a free port, with a state directory of its own.
     ``command``: another ``turnhub`` than this environment's."""
