@@ -7,14 +7,33 @@ the rest: numbering, storing, fencing, streaming, asking people, ending honestly
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Final, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 from msgspec import Struct, field
 
 from hub.asks import Answer, AskRequest
 from hub.errors import SteerUnsupported
-from hub.events import AnyEvent, Origin, Proof, VerdictName
+from hub.events import (
+    AnyEvent,
+    MessageDelivered,
+    Origin,
+    Proof,
+    Reasoning,
+    ReasoningDelta,
+    Status,
+    Text,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnEvent,
+    VerdictName,
+)
 from hub.turn import Ending, Failed
+
+TransportEvent: TypeAlias = (
+    MessageDelivered | Status | TextDelta | ReasoningDelta | Text | Reasoning | ToolStarted | ToolFinished
+)
+TRANSPORT_EVENTS: Final[tuple[type[TurnEvent], ...]] = get_args(TransportEvent)
 
 Capability = Literal["interrupt", "steer", "resume", "adopt", "fork", "questions", "permissions"]
 

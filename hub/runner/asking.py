@@ -3,54 +3,45 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import structlog
-from msgspec import Struct
 
-from hub import hooks, ids
-from hub.asks import Answer, Answered, AskRequest, Settlement, WithdrawnAsk
-from hub.errors import AlreadySettled, Fenced, HubError, Withdrawn
-from hub.events import Ask, By, Decision
-from hub.hooks import HookFailed
-from hub.hookspecs import Resolution
-from hub.plugins import Plugins
+from hub import ids
+from hub.asks import Answer, Answered, AskRecord, AskRequest, Settlement, WithdrawnAsk, identical_key
+from hub.errors import AlreadySettled, HubError, NotFound, Withdrawn
+from hub.events import Ask, By, now
+from hub.runner.judging import Judgement, judge
+from hub.runner.observers import Observers
+from hub.runner.services import Services
+from hub.runner.sound import sound
+from hub.runner.writer import Writer
 from hub.store.records import Claim
-from hub.store.store import Store
 from hub.transport import SessionInfo
 
-_RANK = {"deny": 0, "ask": 1, "allow": 2}
-
-
-class Judgement(Struct, frozen=True):
-    """A plugin's resolution, and the plugin's name."""
-
-    plugin: str
-    resolution: Resolution
+_WITHDRAW_S = 1.0
 
 
 class Asking:
-    """The asks of one turn. ``flush`` writes what the turn has emitted, so that order is kept."""
+    """The asks of one turn. What the turn has emitted is written before an ask is opened: order is kept."""
 
     def __init__(
-        self,
-        store: Store,
-        plugins: Plugins,
-        claim: Claim,
-        session: SessionInfo,
-        *,
-        timeout_s: float | None,
-        flush: Callable[[], Awaitable[None]],
+        self, services: Services, claim: Claim, session: SessionInfo, writer: Writer, observers: Observers
     ) -> None:
-        self._store = store
-        self._plugins = plugins
+        self.interrupted = False
+        self._store = services.store
+        self._plugins = services.plugins
+        self._metrics = services.metrics
+        self._timeout_s = services.ask_timeout_s(session.policy)
         self._claim = claim
         self._session = session
-        self._timeout_s = timeout_s
-        self._flush = flush
+        self._writer = writer
+        self._observers = observers
         self._waiting: dict[str, asyncio.Event] = {}
+        self._inherited: dict[str, AskRecord] = {}
+        self._closed = False
 
     @property
     def open(self) -> bool:
@@ -62,102 +53,125 @@ class Asking:
         if waiter := self._waiting.get(ask_id):
             waiter.set()
 
+    def inherit(self, records: Iterable[AskRecord]) -> None:
+        """Asks that this turn had before it was taken over: when its agent asks the same again, they count."""
+        for record in records:
+            if record.turn_id == self._claim.turn_id and record.state in ("open", "settled"):
+                self._inherited[identical_key(_request_of(record.ask))] = record
+
+    def close(self) -> None:
+        """The turn is over, or goes on elsewhere: who stops waiting from now on withdraws nothing."""
+        self._closed = True
+
     async def ask(self, request: AskRequest) -> Answer:
-        """Put ``request`` to policies, then to people. When the caller is cancelled, it is withdrawn."""
-        await self._flush()
-        judgement = await self._judge(request) if request.kind == "permission" else None
-        ask = self._made(request, judgement, waits=judgement is None or judgement.resolution.verdict == "ask")
-        waiter = self._waiting[ask.id] = asyncio.Event()
-        try:
-            await self._store.open_ask(self._claim, ask)
-            await self._observe("ask_opened", ask.id)
-            if judgement is not None and judgement.resolution.verdict != "ask":
-                return await self._settle(ask.id, _by_policy(judgement))
-            return await self._wait(ask, waiter)
-        except asyncio.CancelledError:
-            await asyncio.shield(self._withdraw(ask.id, "the agent does not wait for it any more"))
-            raise
-        finally:
-            del self._waiting[ask.id]
+        """Put ``request`` to policies, then to people. When the caller is cancelled, it is withdrawn. Raises
+        PluginError for a request that is no sound one, LeaseLost."""
+        request = sound(request, f"What transport {self._session.agent.transport!r} asked")
+        await self._writer.flush()
+        if record := self._inherited.pop(identical_key(request), None):
+            return await self._parked(record, None)
+        judged = await judge(self._plugins, self._session, request) if request.kind == "permission" else None
+        return await self._parked(self._made(request, judged), judged)
 
     async def delivered(self, ask_id: str) -> None:
-        """The agent took the settlement."""
-        await self._flush()
-        await self._store.deliver_ask(self._claim, ask_id)
+        """The agent took the settlement. Raises HubError where there is none."""
+        await self._writer.flush()
+        await self._writer.persist(lambda: self._store.deliver_ask(self._claim, ask_id))
 
-    async def _judge(self, request: AskRequest) -> Judgement | None:
-        """Any deny, then any ask, then any allow. A plugin that fails has not allowed anything."""
-        manager = self._plugins.manager
+    async def _parked(self, record: AskRecord, judged: Judgement | None) -> Answer:
+        waiter = self._waiting[record.id] = asyncio.Event()
         try:
-            answers = await hooks.every(manager, "resolve_permission", session=self._session, request=request)
-        except HookFailed as failed:
-            structlog.get_logger("hub.asks").error("a policy plugin failed", error=failed.detail)
-            broken = Resolution(verdict="ask", rule="plugin failed", danger=failed.detail)
-            answers = [*failed.answers, hooks.Answer(failed.plugins[0], broken)]
-        judged = [Judgement(answer.plugin, answer.value) for answer in answers]
-        return min(judged, key=lambda one: _RANK[one.resolution.verdict], default=None)
+            with self._metrics.ask(record.ask.kind):
+                await self._writer.persist(lambda: self._store.open_ask(self._claim, record.ask))
+                self._observers.tell("ask_opened", session=self._session, ask=record)
+                if judged and (settlement := judged.settlement):
+                    return await self._settle(record, settlement)
+                return await self._wait(record, waiter)
+        except asyncio.CancelledError:
+            await self._withdraw(record.id)
+            raise
+        finally:
+            del self._waiting[record.id]
 
-    def _made(self, request: AskRequest, judgement: Judgement | None, *, waits: bool) -> Ask:
+    def _made(self, request: AskRequest, judged: Judgement | None) -> AskRecord:
         expires = None
-        if waits and self._timeout_s is not None:
+        if self._timeout_s is not None and not (judged and judged.settlement):
             moment = datetime.now(UTC) + timedelta(seconds=self._timeout_s)
             expires = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return Ask(
+        ask = Ask(
             id=ids.ask_id(self._claim.session_id),
             kind=request.kind,
             tool=request.tool,
             subject=request.subject,
             input=request.input,
             questions=request.questions,
-            danger=request.danger or (judgement.resolution.danger if judgement else None),
+            danger=request.danger or (judged.resolution.danger if judged else None),
             rationale=request.rationale,
             source=request.source,
             expires_at=expires,
         )
+        return AskRecord(
+            id=ask.id,
+            session_id=self._claim.session_id,
+            turn_id=self._claim.turn_id,
+            state="open",
+            ask=ask,
+            opened_at=now(),
+        )
 
-    async def _wait(self, ask: Ask, waiter: asyncio.Event) -> Answer:
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                await waiter.wait()
-        except TimeoutError:
-            return await self._settle(ask.id, _by_timeout(ask))
-        return await self._answer(ask.id)
+    async def _wait(self, record: AskRecord, waiter: asyncio.Event) -> Answer:
+        if record.state != "open":
+            return await self._told(record.id)
+        while True:
+            try:
+                async with asyncio.timeout(_seconds_left(record.ask)):
+                    await waiter.wait()
+            except TimeoutError:
+                return await self._settle(record, _by_timeout(record.ask))
+            waiter.clear()
+            if (await self._record(record.id)).state != "open":
+                return await self._told(record.id)
 
-    async def _settle(self, ask_id: str, settlement: Settlement) -> Answer:
-        """Settle it ourselves, unless somebody was faster."""
-        with suppress(AlreadySettled, Withdrawn):  # then the faster one's word holds: read it
-            await self._store.settle_ask(await self._store.ask(ask_id), settlement)
-        return await self._answer(ask_id)
+    async def _settle(self, record: AskRecord, settlement: Settlement) -> Answer:
+        """Settle it ourselves, unless somebody was faster: then that one's word holds."""
+        with suppress(AlreadySettled, Withdrawn):
+            await self._writer.persist(lambda: self._store.settle_ask(record, settlement))
+        return await self._told(record.id)
 
-    async def _answer(self, ask_id: str) -> Answer:
-        record = await self._store.ask(ask_id)
+    async def _told(self, ask_id: str) -> Answer:
+        record = await self._record(ask_id)
         if record.settlement is None:
             return WithdrawnAsk(ask_id=ask_id, reason=record.reason or "withdrawn")
-        await self._observe("ask_settled", ask_id)
+        self._metrics.ask_settled(record.settlement.by.kind)
+        self._observers.tell("ask_settled", session=self._session, ask=record)
         return Answered(ask_id=ask_id, settlement=record.settlement)
 
-    async def _withdraw(self, ask_id: str, reason: str) -> None:
+    async def _record(self, ask_id: str) -> AskRecord:
+        return await self._writer.persist(lambda: self._store.ask(ask_id))
+
+    async def _withdraw(self, ask_id: str) -> None:
+        """The agent waits no more. What cannot be withdrawn now is withdrawn at the turn's end."""
+        if self._closed:
+            return
+        reason = "the turn was interrupted" if self.interrupted else "the agent does not wait for it any more"
+        log = structlog.get_logger("hub.asks")
         try:
-            await self._store.withdraw_ask(self._claim, ask_id, reason)
-        except Fenced:
-            pass  # who owns the turn now withdraws its asks
-        except HubError as error:
-            # It stays open until the turn's end withdraws it: nobody is told otherwise.
-            structlog.get_logger("hub.asks").warning("could not withdraw", ask_id=ask_id, error=error.detail)
-
-    async def _observe(self, hook: str, ask_id: str) -> None:
-        manager = self._plugins.manager
-        if getattr(manager.hook, hook).get_hookimpls():
-            record = await self._store.ask(ask_id)
-            await hooks.notify(manager, hook, session=self._session, ask=record)
+            async with asyncio.timeout(_WITHDRAW_S):
+                await self._store.withdraw_ask(self._claim, ask_id, reason)
+        except NotFound:
+            pass  # it was never opened
+        except (HubError, TimeoutError) as error:
+            log.warning("could not withdraw an ask yet", ask_id=ask_id, error=type(error).__name__)
 
 
-def _by_policy(judgement: Judgement) -> Settlement:
-    resolution = judgement.resolution
-    by = By(kind="policy", name=judgement.plugin, rule=resolution.rule)
-    decision: Decision = "allow" if resolution.verdict == "allow" else "deny"
-    message = resolution.message or (f"Denied by rule {resolution.rule}." if decision == "deny" else None)
-    return Settlement(by=by, decision=decision, scope="once", message=message)
+def _request_of(ask: Ask) -> AskRequest:
+    return AskRequest(kind=ask.kind, tool=ask.tool, subject=ask.subject, input=ask.input)
+
+
+def _seconds_left(ask: Ask) -> float | None:
+    if ask.expires_at is None:
+        return None
+    return (datetime.fromisoformat(ask.expires_at) - datetime.now(UTC)).total_seconds()
 
 
 def _by_timeout(ask: Ask) -> Settlement:

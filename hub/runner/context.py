@@ -6,39 +6,15 @@ import asyncio
 
 from hub.asks import Answer, AskRequest
 from hub.errors import PluginError
-from hub.events import (
-    AnyEvent,
-    AskDelivered,
-    AskOpened,
-    AskSettled,
-    AskWithdrawn,
-    DistillFailed,
-    Event,
-    Gap,
-    MessageQueued,
-    MessageUnqueued,
-    SessionCreated,
-    TurnCompleted,
-    TurnDistilled,
-    TurnFailed,
-    TurnInterrupted,
-    TurnStarted,
-    Unknown,
-    UserMessage,
-    type_of,
-)
+from hub.events import AnyEvent, Status
 from hub.runner.asking import Asking
+from hub.runner.silence import Silence
+from hub.runner.sound import sound, sound_event
 from hub.runner.writer import Writer
 from hub.store.records import Taken
 from hub.store.store import Store
 from hub.transport import Message, SessionInfo
 from hub.turn import Failed
-
-_OWN = (
-    *(SessionCreated, UserMessage, TurnStarted, MessageQueued, MessageUnqueued, Gap, Unknown),
-    *(AskOpened, AskSettled, AskDelivered, AskWithdrawn),
-    *(TurnCompleted, TurnFailed, TurnInterrupted, TurnDistilled, DistillFailed),
-)
 
 
 class Cancel:
@@ -72,9 +48,10 @@ class LiveTurn:
         store: Store,
         taken: Taken,
         session: SessionInfo,
+        *,
         writer: Writer,
         asking: Asking,
-        *,
+        silence: Silence,
         adopted: bool,
     ) -> None:
         self.session = session
@@ -85,6 +62,8 @@ class LiveTurn:
         self._taken = taken
         self._writer = writer
         self._asking = asking
+        self._silence = silence
+        self._clock = asyncio.get_running_loop().time
         self._closed = False
 
     @property
@@ -103,20 +82,22 @@ class LiveTurn:
         return self._taken.turn.attempt
 
     async def emit(self, event: AnyEvent) -> None:
-        """Hand an event to the hub. Raises PluginError for events that are the hub's own, and after the end
-        of the turn."""
+        """Hand an event to the hub. Raises PluginError for events that are the hub's own or cannot be written,
+        and after the end of the turn."""
         self._check_open("emitted an event")
-        if isinstance(event, _OWN) or not isinstance(event, Event):
-            name = type_of(event) if isinstance(event, Event) else type(event).__name__
-            raise PluginError(
-                f"Transport {self.session.agent.transport!r} emitted {name}, which is the hub's own."
-            )
-        await self._writer.put(event)
+        checked, size = sound_event(event, self.session.agent.transport)
+        if self._silence.shown:
+            await self._writer.put(Status(state="resumed"), 0)
+        self._silence.broken(self._clock())
+        await self._writer.put(checked, size)
 
     async def ask(self, request: AskRequest) -> Answer:
         """Put a permission or a question to policies, grants and people."""
         self._check_open("asked")
-        return await self._asking.ask(request)
+        try:
+            return await self._asking.ask(request)
+        finally:
+            self._silence.broken(self._clock())
 
     async def ask_delivered(self, ask_id: str) -> None:
         """Say that the agent really took the settlement of ``ask_id``."""
@@ -124,14 +105,24 @@ class LiveTurn:
         await self._asking.delivered(ask_id)
 
     async def remember(self, **values: str) -> None:
-        """Keep small values with the session."""
+        """Keep small values with the session. Raises PluginError for values that are no text."""
         self._check_open("wanted something remembered")
-        await self._store.remember(self._taken.claim, values)
+        if wrong := [name for name, value in values.items() if not isinstance(value, str)]:
+            raise PluginError(f"Only text is remembered; {wrong[0]!r} is none.")
+        if values:
+            await self._writer.persist(lambda: self._store.remember(self._taken.claim, values))
 
     def sign(self, failed: Failed) -> None:
-        """Report an abnormal sign. The first one sticks."""
-        if self.first_sign is None:
-            self.first_sign = failed
+        """Report an abnormal sign. The first one sticks. Raises PluginError for what is no failure."""
+        if self.first_sign is None and not self._closed:
+            if not isinstance(failed, Failed):
+                raise PluginError(f"A sign is a Failed, not {type(failed).__name__}.")
+            self.first_sign = sound(failed, "A sign")
+
+    @property
+    def closed(self) -> bool:
+        """Whether the transport has had its say."""
+        return self._closed
 
     def close(self) -> None:
         """The turn ends: the transport has had its say."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import structlog
@@ -11,8 +13,10 @@ from msgspec import Struct
 
 from hub.errors import HubError
 from hub.runner.connections import Connections
+from hub.runner.contain import bounded
 from hub.runner.reaper import Reaper
 from hub.runner.services import Services
+from hub.runner.sound import said
 from hub.runner.turns import RunningTurn
 from hub.store import keys
 from hub.store.records import RunnerRecord, Taken
@@ -21,6 +25,8 @@ from hub.store.work import Wanted
 _HEARTBEAT_S = 5.0
 _WAIT_MS = 5_000
 _AWAY_S = 0.5
+_IDLE_LOOK_S = 60.0
+_CLOSE_S = 2.0
 
 
 class _Limits(Struct, frozen=True):
@@ -37,11 +43,12 @@ class Runner:
         self._id = services.runner_id
         self._turns: dict[str, RunningTurn] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._after: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
         self._limits = _Limits()
         self._room = asyncio.Event()
         self._room.set()
-        self._connections = Connections(self._id, services.config.runner.idle_s)
+        self._connections = Connections(services.config.runner.idle_s, close_s=_CLOSE_S)
         self._log = structlog.get_logger("hub.runner").bind(runner=self._id)
 
     @property
@@ -50,7 +57,8 @@ class Runner:
         return len(self._turns)
 
     def stop(self) -> None:
-        """Take nothing more; end what runs; :meth:`run` returns within the shutdown grace."""
+        """Take nothing more; end what runs; :meth:`run` returns within the shutdown grace and a few seconds
+        for what transports leave behind."""
         self._stopping.set()
 
     async def idle(self, within_s: float) -> None:
@@ -60,24 +68,16 @@ class Runner:
 
     async def run(self) -> None:
         """Serve all configured agents until stopped."""
-        services = self._services
         channel = keys.runner_channel(self._id)
-        await services.doorbell.listen(channel, self)
-        await self._announce()
-        async with asyncio.TaskGroup() as turns:
-            chores = [turns.create_task(self._heartbeat()), turns.create_task(self._idle())]
-            chores.append(turns.create_task(Reaper(services, lambda taken: self._start(turns, taken, True)).run()))
-            chores += [turns.create_task(self._take(agent, turns)) for agent in services.config.agents]
-            await self._stopping.wait()
-            for chore in chores:
-                chore.cancel()
-            await self._shut_down()
-        await services.doorbell.leave(channel, self)
-        await self._connections.close()
-        for transport in services.plugins.transports.values():
-            await transport.close()
-        with suppress(HubError):  # its heartbeat runs out by itself
-            await services.work.leave(self._id)
+        try:
+            async with asyncio.TaskGroup() as turns:
+                chores = [turns.create_task(self._chores(channel, turns))]
+                await self._stopping.wait()
+                for chore in chores:
+                    chore.cancel()
+                await self._shut_down()
+        finally:
+            await self._leave(channel)
 
     # Listener on the runner's own channel
 
@@ -97,87 +97,131 @@ class Runner:
         for turn in self._turns.values():
             turn.look()
 
-    # Chores
-
-    async def _take(self, agent: str, group: asyncio.TaskGroup) -> None:
-        work = self._services.work
-        prepared = False
-        while True:
-            try:
-                if not prepared:
-                    await work.prepare(agent)
-                    prepared = True
-                await self._room.wait()
-                wanted = await work.wait(agent, self._id, most=self._limits.at_once, block_ms=_WAIT_MS)
-            except HubError as error:
-                self._log.warning("no work to be had", agent=agent, error=error.detail)
-                await asyncio.sleep(_AWAY_S)
-                continue
-            for one in wanted:
-                group.create_task(self._run_wanted(one, group))
+    # Turns
 
     async def _run_wanted(self, wanted: Wanted, group: asyncio.TaskGroup) -> None:
         lease_ms = int(self._services.config.runner.lease_s * 1000)
         try:
             taken = await self._services.store.take(wanted.session_id, wanted.turn_id, self._id, lease_ms)
-        except HubError as error:  # it is rung again
-            self._log.warning("could not take a turn", turn_id=wanted.turn_id, error=error.detail)
-            return
-        if taken is not None:
-            self._start(group, taken, adopted=False)
+            if taken is not None:
+                self._start(group, taken, adopted=False)
+        except Exception as error:  # noqa: BLE001 - this one is rung again, or reaped; the others go on
+            self._log.warning("could not take a turn", turn_id=wanted.turn_id, error=said(error))
 
     def _start(self, group: asyncio.TaskGroup, taken: Taken, adopted: bool) -> None:
-        if taken.turn.id not in self._turns:
-            running = RunningTurn(self._services, self._connections, taken, adopted=adopted)
-            self._turns[taken.turn.id] = running
-            if len(self._turns) >= self._limits.turns:
-                self._room.clear()
-            self._tasks[taken.turn.id] = group.create_task(self._run(running))
+        """Run a turn that is ours. Whoever stops still has to end the turns that it had just taken."""
+        turn_id = taken.turn.id
+        if turn_id in self._turns:
+            return
+        running = self._turns[turn_id] = RunningTurn(self._services, self._connections, taken, adopted=adopted)
+        if self._stopping.is_set():
+            running.shut_down()
+        if len(self._turns) >= self._limits.turns:
+            self._room.clear()
+        self._tasks[turn_id] = group.create_task(self._run(running))
+        after = group.create_task(running.attend())
+        self._after.add(after)
+        after.add_done_callback(self._after.discard)
 
     async def _run(self, running: RunningTurn) -> None:
         turn_id = running.taken.turn.id
-        agent = running.session.agent.name
         try:
-            with self._services.metrics.turn(agent):
+            with self._services.metrics.turn(running.session.agent.name):
                 await running.run()
         except Exception as error:  # noqa: BLE001 - one turn must not take the others down; it is reaped
-            self._log.error("a turn broke", turn_id=turn_id, error=type(error).__name__, detail=str(error))
+            self._log.error("a turn broke", turn_id=turn_id, error=type(error).__name__)
             self._log.debug("that error", exc_info=error)
         finally:
             del self._turns[turn_id], self._tasks[turn_id]
             self._room.set()
 
-    async def _heartbeat(self) -> None:
-        while True:
-            await asyncio.sleep(_HEARTBEAT_S)
-            await self._announce()
+    # Chores
+
+    async def _chores(self, channel: str, turns: asyncio.TaskGroup) -> None:
+        """Hear what is said to this runner, and only then take turns."""
+        services, config = self._services, self._services.config
+        await self._until_done("listen", lambda: services.doorbell.listen(channel, self))
+        reaper = Reaper(
+            services,
+            adopt=lambda taken: self._start(turns, taken, adopted=True),
+            runs=lambda turn_id: turn_id in self._turns,
+        )
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._again("announce", self._announce, every_s=_HEARTBEAT_S))
+            group.create_task(self._again("sweep", reaper.sweep, every_s=config.runner.lease_s / 3))
+            idle_s = min(_IDLE_LOOK_S, config.runner.idle_s)
+            group.create_task(self._again("close idle", self._connections.close_idle, every_s=idle_s))
+            for agent in config.agents:
+                group.create_task(self._serve(agent, turns))
+
+    async def _serve(self, agent: str, turns: asyncio.TaskGroup) -> None:
+        await self._until_done("prepare", lambda: self._services.work.prepare(agent))
+        await self._again("take", lambda: self._take(agent, turns), every_s=0)
+
+    async def _take(self, agent: str, turns: asyncio.TaskGroup) -> None:
+        await self._room.wait()
+        for wanted in await self._services.work.wait(agent, most=self._limits.at_once, block_ms=_WAIT_MS):
+            turns.create_task(self._run_wanted(wanted, turns))
 
     async def _announce(self) -> None:
         work = self._services.work
-        try:
-            record = RunnerRecord(
-                id=self._id,
-                host=socket.gethostname(),
-                agents=tuple(self._services.config.agents),
-                seen=await work.clock(),
-                version=self._version,
-            )
-            await work.announce(record)
-        except HubError as error:
-            self._log.warning("no heartbeat", error=error.detail)
+        record = RunnerRecord(
+            id=self._id,
+            host=socket.gethostname(),
+            agents=tuple(self._services.config.agents),
+            seen=await work.clock(),
+            version=self._version,
+        )
+        await work.announce(record)
 
-    async def _idle(self) -> None:
+    async def _again(self, chore: str, step: Callable[[], Awaitable[None]], *, every_s: float) -> None:
+        """Do ``step`` for ever, ``every_s`` seconds apart."""
         while True:
-            await asyncio.sleep(min(60.0, self._services.config.runner.idle_s))
-            await self._connections.close_idle()
+            await self._until_done(chore, step)
+            await asyncio.sleep(every_s)
+
+    async def _until_done(self, chore: str, step: Callable[[], Awaitable[None]]) -> None:
+        """Do ``step`` until it succeeds. A chore that fails is told of once and tried again: no failure of one
+        may take the turns down that run here."""
+        failed = False
+        while True:
+            try:
+                return await step()
+            except Exception as error:  # noqa: BLE001 - see above
+                if not failed:
+                    known = isinstance(error, HubError)
+                    self._log.log(
+                        logging.WARNING if known else logging.ERROR, f"cannot {chore}", error=said(error)
+                    )
+                    self._log.debug("that error", exc_info=error)
+                failed = True
+                await asyncio.sleep(_AWAY_S)
+
+    # The end
 
     async def _shut_down(self) -> None:
         """Let every turn end with its event; whoever cannot in time is reaped later."""
+        end = asyncio.get_running_loop().time() + self._services.config.runner.shutdown_grace_s
         for turn in self._turns.values():
             turn.shut_down()
-        if not self._tasks:
-            return
-        _, late = await asyncio.wait(self._tasks.values(), timeout=self._services.config.runner.shutdown_grace_s)
-        for task in late:
-            self._log.error("a turn could not end in time; it will be reaped")
+        try:
+            async with asyncio.timeout_at(end):
+                while self._tasks or self._after:
+                    await asyncio.wait({*self._tasks.values(), *self._after})
+        except TimeoutError:
+            late = len(self._tasks)
+            self._log.error("turns or their observers could not end in time; turns will be reaped", turns=late)
+        for task in (*self._tasks.values(), *self._after):
             task.cancel()
+
+    async def _leave(self, channel: str) -> None:
+        """Let go of everything, in bounded time."""
+        services = self._services
+        await self._connections.close()
+        for name, transport in services.plugins.transports.items():
+            if wrong := await bounded(transport.close, within_s=_CLOSE_S):
+                self._log.error("a transport failed to close", transport=name, error=wrong)
+        with suppress(HubError, TimeoutError):  # its heartbeat runs out by itself
+            async with asyncio.timeout(_CLOSE_S):
+                await services.doorbell.leave(channel, self)
+                await services.work.leave(self._id)

@@ -4,46 +4,51 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import structlog
 from msgspec import Struct
 
-from hub.errors import AgentUnavailable, Fenced, HubError, StoreReadOnly, StoreUnavailable
-from hub.events import AnyEvent, Status, Terminal, stamp
+from hub.errors import AgentUnavailable, HubError
+from hub.events import Status
 from hub.runner.asking import Asking
+from hub.runner.contain import bounded, contained, stop
 from hub.runner.context import LiveTurn
+from hub.runner.silence import Silence
+from hub.runner.sound import innermost, said, sound
 from hub.runner.writer import LeaseLost, Writer
-from hub.store.records import Claim, Finished
-from hub.store.store import Store
 from hub.transport import Connection
-from hub.turn import Completed, Ending, Failed, Interrupted, TurnTally, judge, terminal_event
+from hub.turn import Completed, Ending, Failed, Interrupted
 
-_FINISH_RETRY_S = 0.2
-_CANCEL_S = 2.0
-_SHOWN_AFTER = 1 / 3
+_INTERRUPT_RETURNS_S = 1.0
 
 
 class Patience(Struct, frozen=True, kw_only=True):
-    """Seconds: silence that ends a turn (a third of it is shown as stalled), and what an interrupted
-    transport is given to stop by itself."""
+    """Seconds: what an interrupted transport is given to stop by itself, and a cancelled one to stop at all."""
 
-    stall_s: float = 300.0
     interrupt_grace_s: float = 5.0
+    stop_s: float = 2.0
 
 
 class Supervisor:
-    """Runs one turn of a connection to its ending. Nothing a transport does gets past here."""
+    """Runs one turn of a connection to its ending. ``ending``: what it came to, once it has come to one;
+    ``clean``: the transport ended it by itself, in order, and can be used again; ``shut``: the process stops."""
 
-    def __init__(self, turn: LiveTurn, writer: Writer, asking: Asking, patience: Patience) -> None:
+    def __init__(
+        self, turn: LiveTurn, writer: Writer, asking: Asking, silence: Silence, patience: Patience
+    ) -> None:
+        self.ending: Ending | None = None
+        self.clean = False
+        self.shut = False
         self._turn = turn
         self._writer = writer
         self._asking = asking
+        self._silence = silence
         self._patience = patience
         self._transport = turn.session.agent.transport
         self._connection: Connection | None = None
-        self._shown_stalled = False
+        self._opened = asyncio.Event()
         self._shutdown = asyncio.Event()
-        self.left_behind = False
         self._clock = asyncio.get_running_loop().time
         self._log = structlog.get_logger("hub.turn").bind(session_id=turn.session.id, turn_id=turn.turn_id)
 
@@ -51,110 +56,123 @@ class Supervisor:
         """The process stops: the turn is to end now."""
         self._shutdown.set()
 
-    async def run(self, opening: Callable[[], Awaitable[Connection]]) -> Ending:
-        """Open the connection, run the turn, and say how it really ended. Raises LeaseLost only."""
+    async def run(self, opening: Callable[[], Awaitable[Connection]]) -> None:
+        """Open the connection and run the turn to its :attr:`ending`; everything is written then. Raises a
+        group of LeaseLost."""
         async with asyncio.TaskGroup() as group:
-            writing = group.create_task(self._writer.run())
+            group.create_task(self._writer.run())
             try:
-                ending = await self._contained(opening)
+                self.ending = await self._contained(opening)
             finally:
                 self._turn.close()
-            await self._writer.flush()
             self._writer.close()
-            await writing
-        return ending
 
     async def _contained(self, opening: Callable[[], Awaitable[Connection]]) -> Ending:
-        task = asyncio.create_task(self._open_and_run(opening), name=f"turn {self._turn.turn_id}")
+        if self._shutdown.is_set():
+            return self._shut_down()
+        if self._turn.cancelled.requested and not self._turn.adopted:
+            return Interrupted(by=self._turn.cancelled.by or "person")  # before its agent heard of it
+        task = asyncio.create_task(contained(lambda: self._open_and_run(opening)))
         cancelled = asyncio.create_task(self._turn.cancelled.wait())
         shutdown = asyncio.create_task(self._shutdown.wait())
         try:
-            while not task.done():
-                await asyncio.wait(
-                    {task, cancelled, shutdown}, timeout=self._until_stall(), return_when=asyncio.FIRST_COMPLETED
-                )
-                if task.done():
-                    break
-                if shutdown.done():
-                    return Failed(code="cancelled_by_shutdown")
-                if cancelled.done():
-                    return await self._interrupted(task)
-                if await self._stalled():
-                    return Failed(code="stalled", message=self._stall_sentence())
-            return self._result(task)
+            return await self._watched(task, cancelled, shutdown)
         finally:
             cancelled.cancel()
             shutdown.cancel()
-            await self._stop(task)
+            self._asking.close()
+            if not await stop(task, within_s=self._patience.stop_s):
+                self.clean = False
+                self._log.error("a transport does not stop; its connection is given up", transport=self._transport)
 
     async def _open_and_run(self, opening: Callable[[], Awaitable[Connection]]) -> Ending:
         self._connection = await opening()
+        self._opened.set()
         return await self._connection.run(self._turn)
 
-    async def _interrupted(self, task: asyncio.Task[Ending]) -> Ending:
+    async def _watched(
+        self, task: asyncio.Task[Ending], cancelled: asyncio.Task[Any], shutdown: asyncio.Task[Any]
+    ) -> Ending:
+        while True:
+            await asyncio.wait(
+                {task, cancelled, shutdown},
+                timeout=self._silence.wait(self._clock()),
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if task.done():
+                return self._result(task)
+            if shutdown.done():
+                return self._shut_down()
+            if cancelled.done():
+                return await self._interrupted(task, shutdown)
+            if await self._stalled():
+                return Failed(code="stalled", message=self._stall_sentence())
+
+    def _shut_down(self) -> Ending:
+        self.shut = True
+        return Failed(code="cancelled_by_shutdown")
+
+    # Somebody interrupts
+
+    async def _interrupted(self, task: asyncio.Task[Ending], shutdown: asyncio.Task[Any]) -> Ending:
+        """Tell the transport, give it the grace to end by itself, and say how it ended."""
         by = self._turn.cancelled.by or "person"
-        if self._connection is not None:
-            interrupt = asyncio.create_task(self._connection.interrupt())
-            await asyncio.wait({task, interrupt}, timeout=self._patience.interrupt_grace_s)
-            await self._settle_interrupt(interrupt)
-            await asyncio.wait({task}, timeout=self._patience.interrupt_grace_s)
-        if task.done() and not task.cancelled() and task.exception() is None:
-            ending = task.result()
-            if isinstance(ending, Completed):
-                return ending  # it was done before the interruption reached it
-            if isinstance(ending, Interrupted):
-                return Interrupted(by=by, usage=ending.usage, cost_usd=ending.cost_usd)
-        return Interrupted(by=by)
+        self._asking.interrupted = True
+        grace = self._patience.interrupt_grace_s
+        if self._connection is None and not self._turn.adopted:
+            return Interrupted(by=by)
+        telling = asyncio.create_task(bounded(self._tell, within_s=grace))
+        try:
+            await asyncio.wait({task, shutdown}, timeout=grace, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({telling}, timeout=_INTERRUPT_RETURNS_S)
+        finally:
+            heard = telling.done() and telling.result() is None
+            await stop(telling, within_s=_INTERRUPT_RETURNS_S)
+        if not task.done():
+            return Interrupted(by=by)
+        ending = self._result(task)
+        self.clean = self.clean and heard
+        if isinstance(ending, Completed) and (self._writer.tally.spoke or self._writer.tally.tools):
+            return ending  # it was done before the interruption reached it
+        return Interrupted(by=by, usage=ending.usage, cost_usd=ending.cost_usd)
 
-    async def _settle_interrupt(self, interrupt: asyncio.Task[None]) -> None:
-        if not interrupt.done():
-            await asyncio.wait({interrupt}, timeout=self._patience.interrupt_grace_s)
-        if not interrupt.done():
-            interrupt.cancel()
-            self._log.error("interrupt() does not return", transport=self._transport)
-        elif not interrupt.cancelled() and (error := interrupt.exception()) is not None:
+    async def _tell(self) -> None:
+        """An adopted turn's agent runs already: it is to hear of it, even if the connection is only opening."""
+        await self._opened.wait()
+        if self._connection is None:
+            return
+        try:
+            await self._connection.interrupt()
+        except Exception as error:
             self._log.error("interrupt() failed", transport=self._transport, error=type(error).__name__)
+            raise
 
-    def _until_stall(self) -> float:
-        """Seconds until silence has to be looked at."""
-        limit = self._patience.stall_s * (1.0 if self._shown_stalled else _SHOWN_AFTER)
-        return max(0.01, self._writer.last_event_at + limit - self._clock())
+    # Nothing comes
 
     async def _stalled(self) -> bool:
-        """Whether the turn has been silent for too long. Waiting for a person or for a tool is no silence."""
-        silent = self._clock() - self._writer.last_event_at
-        if self._asking.open or self._writer.tally.open_tools:
-            self._writer.last_event_at = self._clock()
+        """Whether the turn has been silent for too long. Waiting for a person, a tool or the store is no
+        silence."""
+        if self._asking.open or self._writer.tally.open_tools or self._writer.behind:
+            self._silence.broken(self._clock())
             return False
-        if silent >= self._patience.stall_s:
-            return True
-        if not self._shown_stalled and silent >= self._patience.stall_s * _SHOWN_AFTER:
-            quiet_since = self._writer.last_event_at
-            await self._writer.put(Status(state="stalled", detail=f"Nothing from the agent for {silent:.0f} s."))
-            self._writer.last_event_at = quiet_since
-            self._shown_stalled = True
-        elif silent < self._patience.stall_s * _SHOWN_AFTER:
-            self._shown_stalled = False
-        return False
+        verdict = self._silence.look(self._clock())
+        if verdict == "show":
+            seconds = self._silence.stall_s / 3
+            await self._writer.put(
+                Status(state="stalled", detail=f"Nothing from the agent for {seconds:.3g} s."), 0
+            )
+        return verdict == "over"
 
     def _stall_sentence(self) -> str:
-        return (
-            f"Nothing came from the agent for {self._patience.stall_s:g} s. What came before is kept; try again."
-        )
+        return f"Nothing came from the agent for {self._silence.stall_s:g} s. What came before is kept; try again."
+
+    # The transport has ended
 
     def _result(self, task: asyncio.Task[Ending]) -> Ending:
         if task.cancelled():
-            return self._broken(f"Transport {self._transport!r} was cancelled from within")
-        error = task.exception()
-        if isinstance(error, AgentUnavailable):
-            return Failed(code="agent_unavailable", message=error.detail)
-        if isinstance(error, LeaseLost):
-            raise error
-        if error is not None:
-            self._log.error("a transport raised", transport=self._transport, error=type(error).__name__)
-            self._log.debug("that error", exc_info=error)
-            detail = error.detail if isinstance(error, HubError) else f"{type(error).__name__}: {error}"
-            return self._broken(f"Transport {self._transport!r} broke: {detail}")
+            return self._broken("it was cancelled from within")
+        if (raised := task.exception()) is not None:
+            return self._raised(innermost(raised))
         ending: object = task.result()
         if not isinstance(ending, Completed | Failed | Interrupted):
             told = type(ending).__name__
@@ -163,59 +181,23 @@ class Supervisor:
                 code="incomplete",
                 message=f"Transport {self._transport!r} ended without an ending (it returned {told}). Try again.",
             )
-        return ending
-
-    @staticmethod
-    def _broken(sentence: str) -> Failed:
-        return Failed(code="agent_error", message=f"{sentence.rstrip('.')}. Try again; if it stays, report it.")
-
-    async def _stop(self, task: asyncio.Task[Ending]) -> None:
-        """Whatever happened, the transport does not run on."""
-        if not task.done():
-            task.cancel()
-            await asyncio.wait({task}, timeout=_CANCEL_S)
-        if not task.done():
-            self.left_behind = True
-            self._log.error("a transport does not stop; its connection is given up", transport=self._transport)
-        elif not task.cancelled():
-            task.exception()  # seen: it does not decide any more
-
-
-def conclude(tally: TurnTally, ending: Ending, sign: Failed | None) -> tuple[list[AnyEvent], Ending]:
-    """Pure: what has to be written before the terminal event, and the ending that the turn really has."""
-    closing = list(tally.closing("interrupted" if isinstance(ending, Interrupted) else "unknown"))
-    for event in closing:
-        tally.feed(event)
-    return closing, judge(tally, ending, sign)
-
-
-async def finish(
-    store: Store,
-    claim: Claim,
-    closing: list[AnyEvent],
-    ending: Ending,
-    *,
-    duration_ms: int,
-    tools: int,
-    next_turn: str,
-) -> tuple[Terminal, Finished] | None:
-    """Write the end, however long the store is away: the slot is never free without its event. None when
-    somebody else owns the turn now."""
-    session_id, turn_id = claim.session_id, claim.turn_id
-    terminal = terminal_event(ending, duration_ms=duration_ms, tools=tools)
-    stamped: Terminal = stamp(terminal, session_id, turn_id)  # type: ignore[assignment]
-    events = [stamp(event, session_id, turn_id) for event in closing]
-    reason = "the turn was interrupted" if isinstance(ending, Interrupted) else "the turn ended"
-    while True:
         try:
-            return stamped, await store.finish(claim, events, stamped, next_turn=next_turn, reason=reason)
-        except Fenced:
-            return None
-        except (StoreUnavailable, StoreReadOnly) as error:
-            structlog.get_logger("hub.turn").warning(
-                "the end of a turn could not be written yet",
-                session_id=session_id,
-                turn_id=turn_id,
-                error=error.detail,
-            )
-            await asyncio.sleep(_FINISH_RETRY_S)
+            checked = sound(ending, "The ending")
+        except HubError as error:
+            self._log.error("a transport's ending is no sound one", transport=self._transport)
+            return self._broken(error.detail)
+        self.clean = True
+        return checked
+
+    def _raised(self, error: BaseException) -> Ending:
+        if isinstance(error, LeaseLost):
+            raise error
+        if isinstance(error, AgentUnavailable):
+            return Failed(code="agent_unavailable", message=error.detail)
+        self._log.error("a transport raised", transport=self._transport, error=type(error).__name__)
+        self._log.debug("that error", exc_info=error)
+        return self._broken(error.detail if isinstance(error, HubError) else said(error))
+
+    def _broken(self, what: str) -> Failed:
+        sentence = f"Transport {self._transport!r} broke: {what}".rstrip(".")
+        return Failed(code="agent_error", message=f"{sentence}. Try again; if it stays, report it.")

@@ -8,22 +8,28 @@ import time
 import anyio
 import structlog
 
-from hub import hooks, ids
-from hub.errors import AgentUnavailable, HubError
-from hub.events import Terminal
+from hub.errors import AgentUnavailable, Fenced, HubError, NotFound
+from hub.events import Unknown
 from hub.runner.asking import Asking
-from hub.runner.connections import Connections
+from hub.runner.connections import Connections, Held
 from hub.runner.context import LiveTurn
+from hub.runner.ending import end_turn, since_ms, written
+from hub.runner.observers import Observers
 from hub.runner.services import Services
-from hub.runner.supervise import Patience, Supervisor, conclude, finish
-from hub.runner.writer import LeaseLost, Writer, WriterBounds
+from hub.runner.silence import Silence
+from hub.runner.supervise import Patience, Supervisor
+from hub.runner.writer import AWAY, RETRY_S, LeaseLost, Writer, WriterBounds
 from hub.store.records import Appended, Taken
 from hub.transport import Connection
-from hub.turn import Ending, Failed, TurnTally
+from hub.turn import Ending, Failed
+
+_STOP_S = 2.0
+_STOP_PART_OF_LEASE = 0.2
+_UNUSABLE = ("agent_dead", "agent_error", "incomplete")
 
 
 class RunningTurn:
-    """One turn of this runner, from take to finish."""
+    """One turn of this runner, from take to finish. :meth:`attend` has to be running beside :meth:`run`."""
 
     def __init__(
         self, services: Services, connections: Connections, taken: Taken, *, adopted: bool = False
@@ -31,27 +37,33 @@ class RunningTurn:
         config = services.config.runner
         session = services.session_info(taken.session)
         agent = session.agent.name
+        stop_s = min(_STOP_S, config.lease_s * _STOP_PART_OF_LEASE)
         self.taken = taken
         self.session = session
         self._services = services
         self._connections = connections
-        self._started = time.monotonic()
-        bounds = WriterBounds(lease_s=config.lease_s, batch_s=config.batch_ms / 1000, live_most=config.live_limit)
-        self._tally = TurnTally()
-        self._writer = Writer(services.store, taken.claim, bounds, heard=self._heard, tally=self._tally)
-        self._asking = Asking(
+        self._held: Held | None = None
+        self._over = asyncio.Event()
+        self._recalled = not adopted
+        self._started = time.monotonic() - (since_ms(taken.turn) / 1000 if adopted else 0)
+        self._observers = Observers(services.plugins)
+        bounds = WriterBounds(
+            lease_s=config.lease_s, stop_s=stop_s, batch_s=config.batch_ms / 1000, live_most=config.live_limit
+        )
+        self._writer = Writer(services.store, taken.claim, bounds, heard=self._heard, metrics=services.metrics)
+        self._asking = Asking(services, taken.claim, session, self._writer, self._observers)
+        silence = Silence(services.option_s(agent, "stall_s", config.stall_s), asyncio.get_running_loop().time())
+        self._turn = LiveTurn(
             services.store,
-            services.plugins,
-            taken.claim,
+            taken,
             session,
-            timeout_s=services.ask_timeout_s(session.policy),
-            flush=self._writer.flush,
+            writer=self._writer,
+            asking=self._asking,
+            silence=silence,
+            adopted=adopted,
         )
-        self._turn = LiveTurn(services.store, taken, session, self._writer, self._asking, adopted=adopted)
-        patience = Patience(
-            stall_s=services.option_s(agent, "stall_s", config.stall_s), interrupt_grace_s=config.interrupt_grace_s
-        )
-        self._supervisor = Supervisor(self._turn, self._writer, self._asking, patience)
+        patience = Patience(interrupt_grace_s=config.interrupt_grace_s, stop_s=stop_s)
+        self._supervisor = Supervisor(self._turn, self._writer, self._asking, silence, patience)
         if taken.turn.cancel_by:
             self._turn.cancelled.request(taken.turn.cancel_by)
 
@@ -70,7 +82,6 @@ class RunningTurn:
         self._supervisor.shut_down()
 
     def _heard(self, appended: Appended) -> None:
-        self._services.metrics.appended(0)
         if appended.cancel_by:
             self._turn.cancelled.request(appended.cancel_by)
         for ask_id in appended.answers:
@@ -78,27 +89,70 @@ class RunningTurn:
 
     # Its life
 
-    async def run(self) -> None:
-        """Run the turn to its written end. Never raises but when cancelled."""
-        turn_id, manager = self.taken.turn.id, self._services.plugins.manager
-        started = asyncio.create_task(
-            hooks.notify(
-                manager, "turn_started", session=self.session, turn_id=turn_id, message=self.taken.turn.message
-            )
-        )
-        try:
-            ending = await self._ending()
-        finally:
-            await started
-        await self._end(ending)
+    async def attend(self) -> None:
+        """Beside :meth:`run`, and for as long after it as it takes: tell observers, close the connection if it
+        is not to be used again."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._observers.run())
+            await self._over.wait()
+            if self._held is not None:
+                await self._connections.close_one(self._held)
 
-    async def _ending(self) -> Ending:
+    async def run(self) -> None:
+        """Run the turn to its written end, or until another runner is to go on with it. Never raises but when
+        cancelled."""
+        turn = self.taken.turn
+        self._observers.tell("turn_started", session=self.session, turn_id=turn.id, message=turn.message)
         try:
-            return await self._supervisor.run(self._open)
-        except* LeaseLost as lost:
-            detail = str(lost.exceptions[0])
+            lost = await self._run()
+            unfinished = self._supervisor.shut or self._supervisor.ending is None
+            if unfinished and self._adoptable:
+                await self._let_go()
+            else:
+                await self._end(self._supervisor.ending or lost or Failed(code="owner_lost"))
+        finally:
+            self._give_back(usable=False)
+            self._observers.close()
+            self._over.set()
+
+    async def _run(self) -> Failed | None:
+        """The turn under supervision; with a lost lease, the failure that it is unless it had ended before."""
+        try:
+            await self._supervisor.run(self._open)
+        except* LeaseLost as errors:
+            detail = str(errors.exceptions[0])
+        else:
+            return None
         structlog.get_logger("hub.turn").error("lost the turn", turn_id=self.taken.turn.id, reason=detail)
+        await self._settle()
         return Failed(code="owner_lost", message=f"The hub could not keep this turn: {detail} What came is kept.")
+
+    async def _settle(self) -> None:
+        """Write what was not written when the lease was lost: the turn may be ours still."""
+        try:
+            await self._writer.settle()
+        except Fenced:
+            return  # whoever has the turn now ends it
+        except HubError as error:
+            structlog.get_logger("hub.turn").error(
+                "the last events of a turn are lost", turn_id=self.taken.turn.id, error=error.detail
+            )
+
+    def _give_back(self, *, usable: bool) -> None:
+        """Let go of the connection, before the end is written: the next turn may begin at that instant. A good
+        one is another turn's from then on; a bad one is ours still, to be closed."""
+        if self._held is None:
+            return
+        if usable:
+            self._connections.give_back(self._held)
+            self._held = None
+        else:
+            self._connections.take_out(self._held)
+
+    @property
+    def _adoptable(self) -> bool:
+        transport = self._services.transport_of(self.session.agent.name)
+        return not isinstance(transport, str) and "adopt" in transport.capabilities
 
     async def _open(self) -> Connection:
         services, agent = self._services, self.session.agent
@@ -108,47 +162,58 @@ class RunningTurn:
         cwd = self.session.cwd
         if not await anyio.Path(cwd).is_dir():
             raise AgentUnavailable(f"The working directory {cwd} does not exist. Make it, or use another cwd.")
-        return await self._connections.borrow(transport, self.session, self.taken.turn.previous)
+        if not self._recalled:
+            await self._writer.persist(self._recall)
+        fresh = self._turn.adopted or self.taken.turn.previous != services.runner_id
+        held = await self._connections.borrow(transport, self.session, fresh=fresh)
+        if self._turn.closed:  # it opened too late: the turn was given up
+            self._connections.take_out(held)
+            await self._connections.close_one(held)
+            raise HubError("The connection opened too late.")
+        self._held = held
+        return held.connection
+
+    async def _recall(self) -> None:
+        """Know what an adopted turn has shown before, and what it had asked."""
+        store, turn = self._services.store, self.taken.turn
+        found = [(seq, event) async for seq, event in written(store, self.session.id, turn)]
+        asks = (await store.snapshot(self.session.id, found[-1][0] if found else 0, whole=True, most=1)).asks
+        if self._recalled:
+            return
+        for seq, event in found:
+            if not isinstance(event, Unknown):
+                self._writer.recall(event, seq)
+        self._asking.inherit(asks)
+        self._recalled = True
 
     async def _end(self, ending: Ending) -> None:
-        session_id = self.session.id
-        closing, judged = conclude(self._tally, ending, self._turn.first_sign)
-        broken = self._supervisor.left_behind or (
-            isinstance(judged, Failed) and judged.code in ("agent_dead", "owner_lost", "agent_error", "incomplete")
+        while not self._recalled:
+            try:
+                await self._recall()
+            except AWAY:
+                await asyncio.sleep(RETRY_S)
+            except NotFound:  # deleted: nobody owns it any more
+                break
+        broken = isinstance(ending, Failed) and ending.code in _UNUSABLE
+        self._give_back(usable=self._supervisor.clean and not broken)
+        duration_ms = int((time.monotonic() - self._started) * 1000)
+        terminal = await end_turn(
+            self._services,
+            self.taken,
+            self._writer.tally,
+            ending,
+            sign=self._turn.first_sign,
+            duration_ms=duration_ms,
         )
-        written = await finish(
-            self._services.store,
-            self.taken.claim,
-            closing,
-            judged,
-            duration_ms=int((time.monotonic() - self._started) * 1000),
-            tools=self._tally.tools,
-            next_turn=ids.turn_id(),
-        )
-        if written is not None:
-            terminal, finished = written
-            if finished.next_turn:
-                await ring(self._services, self.session.agent.name, session_id, finished.next_turn)
-            await self._observed(terminal)
-        if broken or written is None:
-            await self._connections.discard(session_id)
-        else:
-            self._connections.give_back(session_id)
+        if terminal is not None:
+            self._observers.tell("turn_ended", session=self.session, turn_id=self.taken.turn.id, ending=terminal)
 
-    async def _observed(self, terminal: Terminal) -> None:
-        self._services.metrics.turn_ended(self.session.agent.name, terminal)
-        await hooks.notify(
-            self._services.plugins.manager,
-            "turn_ended",
-            session=self.session,
-            turn_id=self.taken.turn.id,
-            ending=terminal,
-        )
-
-
-async def ring(services: Services, agent: str, session_id: str, turn_id: str) -> None:
-    """Ring for a turn; if that fails, whoever reaps rings again."""
-    try:
-        await services.work.ring(agent, session_id, turn_id)
-    except HubError as error:
-        structlog.get_logger("hub.runner").warning("could not ring", turn_id=turn_id, error=error.detail)
+    async def _let_go(self) -> None:
+        """The agent outlives this runner: the turn goes on under the next one, which finds it at once."""
+        while True:
+            try:
+                return await self._services.store.release(self.taken.claim)
+            except Fenced:
+                return None  # somebody has it already
+            except AWAY:
+                await asyncio.sleep(RETRY_S)  # else its lease runs out by itself

@@ -1,26 +1,36 @@
 """Writing a running turn: events are gathered for a few milliseconds and appended in one fenced batch.
 
-The writer also keeps the lease, and says when it can keep it no more; it keeps the tally of what the turn has
-shown; and it drops deltas whose durable text is written once the live stream has grown past its bound.
+The writer also keeps the lease, and says when it can keep it no more; and it keeps the tally of what the turn
+has shown. A batch keeps its number until the store has taken it, so that one whose reply was lost is written
+once; what is unwritten when the lease is lost is kept for :meth:`Writer.settle`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TypeVar
 
 from msgspec import Struct
 
 from hub.errors import Fenced, HubError, StoreReadOnly, StoreUnavailable
-from hub.events import AnyEvent, Reasoning, ReasoningDelta, Status, Text, TextDelta, stamp
+from hub.events import AnyEvent, stamp
+from hub.metrics import Metrics
+from hub.runner.sound import said
+from hub.runner.superseded import Superseded
 from hub.store.records import Appended, Claim
 from hub.store.store import Store
 from hub.turn import TurnTally
 
-_BATCH_MOST = 256
-_PENDING_MOST = 1024
-_RETRY_S = 0.1
-_SAFE_PART_OF_LEASE = 0.8
+_BATCH_EVENTS = 256
+_BATCH_BYTES = 1024 * 1024
+_PENDING_EVENTS = 1024
+_PENDING_BYTES = 8 * 1024 * 1024
+RETRY_S = 0.1
+AWAY = (StoreUnavailable, StoreReadOnly)
+
+T = TypeVar("T")
 
 
 class LeaseLost(HubError):
@@ -30,41 +40,18 @@ class LeaseLost(HubError):
 
 
 class WriterBounds(Struct, frozen=True, kw_only=True):
-    """Seconds: the lease, and how long events are gathered. ``live_most``: events in the live stream before
-    superseded deltas go."""
+    """Seconds: the lease, how much of it is left for stopping the transport, how long events are gathered.
+    ``live_most``: events in the live stream before superseded deltas go."""
 
-    lease_s: float = 15.0
+    lease_s: float = 10.0
+    stop_s: float = 2.0
     batch_s: float = 0.004
     live_most: int = 20_000
 
 
-class Superseded:
-    """Pure: which written deltas nobody needs any more, because their block's durable text is written (or
-    because a retry made them void)."""
-
-    def __init__(self) -> None:
-        self.droppable: list[int] = []
-        self._deltas: dict[tuple[type, int], list[int]] = {}
-
-    def wrote(self, event: AnyEvent, seq: int) -> None:
-        """Event ``event`` was written with number ``seq``."""
-        match event:
-            case TextDelta() | ReasoningDelta():
-                self._deltas.setdefault((type(event), event.block), []).append(seq)
-            case Text():
-                self.droppable += self._deltas.pop((TextDelta, event.block), [])
-            case Reasoning():
-                self.droppable += self._deltas.pop((ReasoningDelta, event.block), [])
-            case Status(state="retrying"):
-                for seqs in self._deltas.values():
-                    self.droppable += seqs
-                self._deltas.clear()
-            case _:
-                pass
-
-
 class Writer:
-    """The only way events of one turn reach the store. :meth:`run` has to be running."""
+    """The only way events of one turn reach the store. :meth:`run` has to be running. ``heard`` is told what
+    each append reports back."""
 
     def __init__(
         self,
@@ -73,52 +60,85 @@ class Writer:
         bounds: WriterBounds,
         *,
         heard: Callable[[Appended], None],
-        tally: TurnTally,
+        metrics: Metrics,
     ) -> None:
-        self.tally = tally
-        self.last_event_at = 0.0
+        self.tally = TurnTally()
         self._store = store
         self._claim = claim
         self._bounds = bounds
         self._heard = heard
-        self._pending: list[AnyEvent] = []
-        self._something = asyncio.Event()
-        self._written = asyncio.Condition()
-        self._put = self._done = 0
-        self._batch = 0
-        self._lost: LeaseLost | None = None
-        self._closed = False
-        self._live = 0
+        self._metrics = metrics
+        self._pending: list[tuple[AnyEvent, int]] = []
+        self._batch: list[AnyEvent] = []
+        self._number = 0
+        self._bytes = self._put = self._done = 0
         self._superseded = Superseded()
+        self._something = asyncio.Event()
+        self._poked = self._closed = False
+        self._changed = asyncio.Condition()
+        self._lost: LeaseLost | None = None
         self._clock = asyncio.get_running_loop().time
-        self._renewed_at = self.last_event_at = self._clock()
+        self._renewed_at = self._clock()
 
-    async def put(self, event: AnyEvent) -> None:
-        """Take an event in. Waits while too many are unwritten. Raises LeaseLost."""
-        if self._lost:
-            raise self._lost
+    # For those who write
+
+    async def put(self, event: AnyEvent, size: int) -> None:
+        """Take in an event of about ``size`` bytes. Waits while too much is unwritten. Raises LeaseLost."""
+        self._check()
         stamped = stamp(event, self._claim.session_id, self._claim.turn_id)
         self.tally.feed(stamped)
-        self.last_event_at = self._clock()
-        self._pending.append(stamped)
+        self._pending.append((stamped, size))
+        self._bytes += size
         self._put += 1
         self._something.set()
-        if len(self._pending) >= _PENDING_MOST:
-            await self._until(self._put - _PENDING_MOST // 2)
+        if self._full:
+            await self._until(lambda: not self._full)
 
     async def flush(self) -> None:
         """Return when everything taken in so far is written. Raises LeaseLost."""
-        await self._until(self._put)
+        number = self._put
+        await self._until(lambda: self._done >= number)
 
-    async def _until(self, number: int) -> None:
-        async with self._written:
-            await self._written.wait_for(lambda: self._done >= number or self._lost is not None)
-        if self._lost and self._done < number:
-            raise self._lost
+    async def persist(self, call: Callable[[], Awaitable[T]]) -> T:
+        """``await call()``, again and again while the store is away, as long as the lease holds. ``call`` must
+        bear being repeated. Raises LeaseLost."""
+        while True:
+            self._check()
+            try:
+                return await call()
+            except AWAY:
+                await asyncio.sleep(RETRY_S)
+
+    def recall(self, event: AnyEvent, seq: int) -> None:
+        """Take into account what the turn had written before it was taken over."""
+        self.tally.feed(event)
+        self._superseded.wrote(event, seq)
 
     def poke(self) -> None:
-        """Renew now: what is to be heard from the store is heard soon."""
+        """Renew now: what is to be heard from the store is heard at once."""
+        self._poked = True
         self._something.set()
+
+    @property
+    def behind(self) -> bool:
+        """Whether something waits to be written."""
+        return self._done < self._put
+
+    @property
+    def _full(self) -> bool:
+        return len(self._pending) >= _PENDING_EVENTS or self._bytes >= _PENDING_BYTES
+
+    def _check(self) -> None:
+        if self._lost:
+            raise self._lost
+
+    async def _until(self, reached: Callable[[], bool]) -> None:
+        async with self._changed:
+            await self._changed.wait_for(lambda: reached() or self._lost is not None)
+        if not reached():
+            self._check()
+
+    # Its life
 
     def close(self) -> None:
         """:meth:`run` returns once everything is written."""
@@ -126,68 +146,102 @@ class Writer:
         self._something.set()
 
     async def run(self) -> None:
-        """Write and renew until closed. Raises LeaseLost."""
+        """Write and renew until closed. Raises LeaseLost, whatever it was that went wrong: whoever waits for
+        something to be written is then told."""
         try:
-            while not self._closed or self._pending:
-                if not self._pending:
-                    await self._wait()
-                if self._pending and len(self._pending) < _BATCH_MOST and not self._closed:
-                    await asyncio.sleep(self._bounds.batch_s)
-                await self._write()
-        except (Fenced, LeaseLost) as error:
-            lost = LeaseLost(error.detail)
-            async with self._written:
+            while not (self._closed and self._done == self._put):
+                await self._wait()
+                if self._pending or not self._closed:
+                    await self._write()
+        except Exception as error:
+            lost = error if isinstance(error, LeaseLost) else LeaseLost(_sentence(error))
+            async with self._changed:
                 self._lost = lost
-                self._written.notify_all()
+                self._changed.notify_all()
             raise lost from error
 
+    async def settle(self) -> None:
+        """When :meth:`run` has lost the lease: write what is left, however long the store is away. The turn
+        may be ours still. Raises Fenced when it is not."""
+        while self._next_batch():
+            try:
+                appended = await self._append()
+            except AWAY:
+                await asyncio.sleep(RETRY_S)
+            else:
+                await self._wrote(appended)
+
     async def _wait(self) -> None:
-        """Until there is an event, or the lease wants renewal (a third of it has gone)."""
-        self._something.clear()
-        try:
-            async with asyncio.timeout_at(self._renewed_at + self._bounds.lease_s / 3):
-                await self._something.wait()
-        except TimeoutError:
-            return
+        """Until there is an event (and a moment more: others follow it), or the lease wants renewal: a third
+        of it has gone, or somebody poked."""
+        if not (self._pending or self._poked or self._closed):
+            self._something.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(self._renewed_at + self._bounds.lease_s / 3):
+                    await self._something.wait()
+        if self._pending and len(self._pending) < _BATCH_EVENTS and not self._closed:
+            await asyncio.sleep(self._bounds.batch_s)
+        self._poked = False
 
     async def _write(self) -> None:
-        batch = self._pending[:_BATCH_MOST]
-        number = self._batch + 1 if batch else 0
-        appended = await self._append(number, batch)
-        if batch:
-            self._batch = number
-            del self._pending[: len(batch)]
-            self._learn(batch, appended.last)
-            async with self._written:
-                self._done += len(batch)
-                self._written.notify_all()
-            await self._trim()
+        self._next_batch()
+        appended = await self._within_lease(self._append)
+        await self._wrote(appended)
         self._heard(appended)
+        await self._trim()
 
-    async def _append(self, number: int, batch: Sequence[AnyEvent]) -> Appended:
-        """One append, repeated while the store is away, as long as the lease is safe."""
-        lease_ms = int(self._bounds.lease_s * 1000)
-        while True:
-            asked_at = self._clock()
-            try:
-                appended = await self._store.append(self._claim, number, batch, lease_ms)
-            except (StoreUnavailable, StoreReadOnly) as error:
-                if self._clock() - self._renewed_at > self._bounds.lease_s * _SAFE_PART_OF_LEASE:
-                    raise LeaseLost(f"The lease could not be renewed: {error.detail}") from error
-                await asyncio.sleep(_RETRY_S)
-            else:
-                self._renewed_at = asked_at
-                return appended
+    def _next_batch(self) -> bool:
+        """Have a batch to write, if there is anything; whether there is."""
+        if self._batch or not self._pending:
+            return bool(self._batch)
+        size = taken = 0
+        while taken < min(len(self._pending), _BATCH_EVENTS) and (taken == 0 or size < _BATCH_BYTES):
+            size += self._pending[taken][1]
+            taken += 1
+        self._batch = [event for event, _ in self._pending[:taken]]
+        del self._pending[:taken]
+        self._bytes -= size
+        self._number += 1
+        return True
 
-    def _learn(self, batch: Sequence[AnyEvent], last: int) -> None:
-        self._live += len(batch)
+    async def _append(self) -> Appended:
+        number, asked_at = self._number if self._batch else 0, self._clock()
+        with self._metrics.store("append"):
+            appended = await self._store.append(self._claim, number, self._batch, int(self._bounds.lease_s * 1000))
+        self._renewed_at = asked_at
+        return appended
+
+    async def _within_lease(self, call: Callable[[], Awaitable[T]]) -> T:
+        """``await call()``, repeated while the store is away: until the lease is too short to stop in."""
+        end = self._renewed_at + self._bounds.lease_s - self._bounds.stop_s
+        why = "The store does not answer."
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(end):
+                while True:
+                    try:
+                        return await call()
+                    except AWAY as error:
+                        why = error.detail
+                        await asyncio.sleep(RETRY_S)
+        raise LeaseLost(f"Its lease could not be renewed. {why}")
+
+    async def _wrote(self, appended: Appended) -> None:
+        if not self._batch:
+            return
+        batch, self._batch = self._batch, []
         for place, event in enumerate(batch):
-            self._superseded.wrote(event, last - len(batch) + 1 + place)
+            self._superseded.wrote(event, appended.last - len(batch) + 1 + place)
+        self._metrics.appended(len(batch))
+        async with self._changed:
+            self._done += len(batch)
+            self._changed.notify_all()
 
     async def _trim(self) -> None:
-        droppable = self._superseded.droppable
-        if self._live <= self._bounds.live_most or not droppable:
-            return
-        await self._store.trim(self._claim, sorted(droppable))
-        self._live -= len(droppable)
-        self._superseded.droppable = []
+        """Drop deltas that nobody needs."""
+        if droppable := self._superseded.droppable(self._bounds.live_most):
+            await self._within_lease(lambda: self._store.trim(self._claim, droppable))
+            self._superseded.dropped()
+
+
+def _sentence(error: Exception) -> str:
+    return error.detail if isinstance(error, Fenced) else f"It could not be written ({said(error)})."

@@ -335,6 +335,11 @@ class Store:
             return "ring"
         return _taken(session_id, answer) if answer[0] == "ok" else None
 
+    async def release(self, claim: Claim) -> None:
+        """Let go of a running turn without ending it: it is overdue at once, and whoever sweeps next takes it
+        over. Raises Fenced."""
+        _check_fence(claim, await transact(self.redis, "release", claim.session_id, claim.turn_id, claim.fence))
+
     async def trim(self, claim: Claim, seqs: Sequence[int]) -> None:
         """Drop these transient events from the live stream. Raises Fenced."""
         for start in range(0, len(seqs), _PAGE):

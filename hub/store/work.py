@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -14,7 +17,10 @@ from hub.store.records import Hash, RunnerRecord
 from hub.store.transactions import clear_errors
 
 _GROUP = "runners"
+_CONSUMER = "any"  # nothing is acknowledged, so one name does for all and none is left behind
 _MOST = 10_000
+_ANSWERS_S = 5.0
+_FORGOTTEN_S = 3600
 ALIVE_S = 15.0
 
 
@@ -50,32 +56,27 @@ class Work:
                 if "BUSYGROUP" not in str(error):
                     raise
 
-    async def wait(self, agent: str, runner: str, *, most: int, block_ms: int) -> list[Wanted]:
+    async def wait(self, agent: str, *, most: int, block_ms: int) -> list[Wanted]:
         """The next turns of ``agent`` that want a runner; empty when none came in time. What is handed out
         is not handed out again: a turn that is then not taken is rung again by whoever reaps."""
-        key = keys.work_key(agent)
+        words = ("COUNT", most, "BLOCK", block_ms, "NOACK", "STREAMS", keys.work_key(agent), ">")
         with clear_errors():
             try:
-                answer: Any = await self._blocking.execute_command(
-                    "XREADGROUP",
-                    "GROUP",
-                    _GROUP,
-                    runner,
-                    "COUNT",
-                    most,
-                    "BLOCK",
-                    block_ms,
-                    "NOACK",
-                    "STREAMS",
-                    key,
-                    ">",
-                )
+                # This client has no read timeout of its own: a peer that is gone must be noticed here.
+                async with asyncio.timeout(block_ms / 1000 + _ANSWERS_S):
+                    answer: Any = await self._blocking.execute_command(
+                        "XREADGROUP", "GROUP", _GROUP, _CONSUMER, *words
+                    )
             except exceptions.ResponseError as error:
                 if "NOGROUP" not in str(error):
                     raise
                 await self.prepare(agent)  # the stream was flushed away under us
                 return []
-        return [Wanted(fields[b"s"].decode(), fields[b"t"].decode()) for fields in _messages(answer)]
+        return [
+            Wanted(fields[b"s"].decode(), fields[b"t"].decode())
+            for fields in _messages(answer)
+            if fields.keys() >= {b"s", b"t"}
+        ]
 
     async def announce(self, runner: RunnerRecord) -> None:
         """A runner's heartbeat."""
@@ -91,16 +92,27 @@ class Work:
         """The runners that were heard of within 15 s, by the store's clock. Forgets those long dead."""
         with clear_errors():
             raw: Hash = await self._redis.execute_command("HGETALL", keys.RUNNERS)
-            seconds, _ = await self._redis.execute_command("TIME")
-        values = raw.values() if not isinstance(raw, list) else raw[1::2]
-        known = [msgspec.json.decode(value, type=RunnerRecord) for value in values]
-        return [runner for runner in known if int(seconds) - runner.seen <= ALIVE_S]
+            now, _ = await self._redis.execute_command("TIME")
+        known = _records(raw)
+        if dead := [runner.id for runner in known if int(now) - runner.seen > _FORGOTTEN_S]:
+            with clear_errors():
+                await self._redis.execute_command("HDEL", keys.RUNNERS, *dead)
+        return [runner for runner in known if int(now) - runner.seen <= ALIVE_S]
 
     async def clock(self) -> float:
         """The store's clock: Unix seconds."""
         with clear_errors():
             seconds, micros = await self._redis.execute_command("TIME")
         return int(seconds) + int(micros) / 1e6
+
+
+def _records(raw: Hash) -> list[RunnerRecord]:
+    """What runners say of themselves. One of another version may say it in a way that is not understood."""
+    records = []
+    for value in raw.values() if isinstance(raw, Mapping) else raw[1::2]:
+        with suppress(msgspec.MsgspecError):
+            records.append(msgspec.json.decode(value, type=RunnerRecord))
+    return records
 
 
 def _messages(answer: Any) -> list[dict[bytes, bytes]]:

@@ -6,11 +6,10 @@ streamed of unfinished blocks, so their numbers may come again.
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias, get_args
+from typing import Final
 
 from hub.events import (
     AnyEvent,
-    MessageDelivered,
     Reasoning,
     ReasoningDelta,
     Status,
@@ -18,14 +17,11 @@ from hub.events import (
     TextDelta,
     ToolFinished,
     ToolStarted,
-    TurnEvent,
     type_of,
 )
+from hub.transport import TRANSPORT_EVENTS
 
-TransportEvent: TypeAlias = (
-    MessageDelivered | Status | TextDelta | ReasoningDelta | Text | Reasoning | ToolStarted | ToolFinished
-)
-ALLOWED: Final[tuple[type[TurnEvent], ...]] = get_args(TransportEvent)
+ALLOWED: Final = TRANSPORT_EVENTS
 
 _SHOWN = 60
 
