@@ -74,25 +74,25 @@ async def test_half_a_surrogate_pair_becomes_a_replacement_character(desk: Desk)
 
 
 async def test_a_batch_of_many_events_is_written_whole(desk: Desk) -> None:
-    """append: 10,000 events (30,000 arguments, beyond what Lua can unpack) in one call."""
+    """append: 3,000 events (9,000 arguments, beyond what Lua can unpack) in one call."""
     taken = await desk.taken()
-    events = [stamped(taken.claim, TextDelta(block=0, text=str(n))) for n in range(10_000)]
-    assert (await desk.store.append(taken.claim, 1, events, LEASE_MS)).last == 10_003
+    events = [stamped(taken.claim, TextDelta(block=0, text=str(n))) for n in range(3_000)]
+    assert (await desk.store.append(taken.claim, 1, events, LEASE_MS)).last == 3_003
     live = await desk.store.live_page(taken.session.id, taken.turn.id, 3, 20_000)
-    assert [event_of(one).text for one in live] == [str(n) for n in range(10_000)]
-    await desk.store.trim(taken.claim, range(4, 10_004))
+    assert [event_of(one).text for one in live] == [str(n) for n in range(3_000)]
+    await desk.store.trim(taken.claim, range(4, 3_004))
     assert len(await desk.store.live_page(taken.session.id, taken.turn.id, 0, 20_000)) == 2
 
 
 async def test_a_turn_with_many_asks_and_closing_events_ends(desk: Desk) -> None:
-    """finish: 300 open asks and 3,000 closing events are one transaction."""
+    """finish: 100 open asks and 2,700 closing events are one transaction."""
     taken = await desk.taken()
-    for _ in range(300):
+    for _ in range(100):
         await desk.opened(taken.claim)
-    closing = [text(taken.claim, str(n), n) for n in range(3_000)]
+    closing = [text(taken.claim, str(n), n) for n in range(2_700)]
     finished = await desk.finish(taken.claim, closing=closing)
     kinds = await desk.kinds(taken.session.id)
-    assert (len(kinds), kinds.count("ask_withdrawn")) == (finished.last, 300)
+    assert (len(kinds), kinds.count("ask_withdrawn")) == (finished.last, 100)
 
 
 async def test_a_long_session_is_read_in_parts_without_loss(desk: Desk) -> None:

@@ -127,6 +127,11 @@ async def _reap_a_turn_that_waits(desk: Desk) -> Case:
     return session_id, act, 0, lambda answer: answer == "ring"
 
 
+async def _release(desk: Desk) -> Case:
+    taken = await desk.taken()
+    return taken.session.id, lambda s: s.release(taken.claim), 0, lambda answer: answer is None
+
+
 async def _trim(desk: Desk) -> Case:
     taken = await desk.taken()
     await desk.append(taken.claim, 1, "a", "b")
@@ -203,6 +208,7 @@ CASES = {
     "reap and adopt": _reap(True),
     "reap": _reap(False),
     "reap a turn that waits": _reap_a_turn_that_waits,
+    "release": _release,
     "trim": _trim,
     "remember": _remember,
     "open_ask": _open_ask,

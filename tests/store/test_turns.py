@@ -415,6 +415,15 @@ async def test_a_turn_that_nobody_took_is_to_be_rung_again(desk: Desk) -> None:
     assert (await desk.take(begun)).claim.fence == "1"
 
 
+async def test_a_turn_that_was_let_go_is_taken_over_at_once(desk: Desk) -> None:
+    """release: another runner need not wait for the end of the lease."""
+    taken = await desk.taken()
+    await desk.store.release(taken.claim)
+    reaped = await desk.store.reap(taken.session.id, taken.turn.id, "run_2", LEASE_MS, adopt=True)
+    assert reaped
+    assert not await desk.renew(taken.claim)
+
+
 async def test_a_zombie_writes_nothing(desk: Desk) -> None:
     """Every fenced write with the claim of an owner that was replaced raises Fenced and changes nothing."""
     old = await desk.taken()
@@ -432,6 +441,7 @@ async def test_a_zombie_writes_nothing(desk: Desk) -> None:
         lambda: desk.append(claim, 2, "b"),
         lambda: store.append(claim, 0, [], LEASE_MS),
         lambda: desk.finish(claim),
+        lambda: store.release(claim),
         lambda: store.trim(claim, [4]),
         lambda: store.remember(claim, {"a": "b"}),
         lambda: desk.opened(claim),
