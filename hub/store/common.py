@@ -1,0 +1,72 @@
+"""What the parts of the store share: its bounds, its words for what is missing or refused."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from msgspec import Struct
+
+from hub.errors import Fenced, NotFound, TurnInFlight
+from hub.events import Event, encode_body, to_json
+from hub.store.connect import AnyRedis
+from hub.store.records import Claim
+
+
+class Bounds(Struct, frozen=True, kw_only=True):
+    """Times and sizes of the store. ``ring_ms``: how long a begun turn may wait for a runner before it is
+    rung again; ``live_grace_ms``: how long a turn's live stream outlives it."""
+
+    ring_ms: int = 2_000
+    live_grace_ms: int = 300_000
+    idem_ttl_s: int = 86_400
+    idem_most: int = 1_000
+    queue_most: int = 100
+
+
+class StoreBase:
+    """One Redis and its bounds. All methods of its parts raise StoreUnavailable or StoreReadOnly."""
+
+    def __init__(self, redis: AnyRedis, bounds: Bounds | None = None) -> None:
+        self.redis = redis
+        self.bounds = bounds or Bounds()
+
+
+def body_from(event: Event, after: str) -> str:
+    """The end of an event's body from field ``after`` on: for events that a transaction completes."""
+    body = encode_body(event).decode()
+    return body[body.index(f'"{after}":') :]
+
+
+def inside(text: str) -> str:
+    """``text`` as the inside of a JSON string."""
+    return to_json(text).decode()[1:-1]
+
+
+def check_fence(claim: Claim, answer: list[Any]) -> None:
+    """Raise Fenced when the transaction said so."""
+    if answer[0] == "fenced":
+        raise Fenced(f"{claim.runner} does not own {claim.turn_id} any more.")
+
+
+def live_path(session_id: str) -> str:
+    """Where the running turn of a session is followed."""
+    return f"/v1/sessions/{session_id}/live"
+
+
+def in_flight(session_id: str, facts: list[str]) -> TurnInFlight:
+    """Who runs already, from what ``begin`` says."""
+    turn_id, started_at, state, same, _, attempt = facts
+    return TurnInFlight(
+        f"Turn {turn_id} is {state} in this session. Follow it at {live_path(session_id)}.",
+        turn_id=turn_id,
+        started_at=started_at,
+        state=state,
+        attempt=int(attempt),
+        live=live_path(session_id),
+        same_message=same == "1",
+    )
+
+
+def missing(kind: str, name: str) -> NoReturn:
+    """Raise NotFound."""
+    raise NotFound(f"There is no {kind} {name!r}.")
