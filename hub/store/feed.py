@@ -15,11 +15,14 @@ import structlog
 from hub.errors import BadCursor, HubError, NotFound
 from hub.events import Gap, encode, now
 from hub.store import keys
-from hub.store.channels import Channel, FeedBounds, HubChannel, SessionChannel
+from hub.store.channels import Channel, FeedBounds, HubChannel
 from hub.store.doorbell import Doorbell
 from hub.store.frames import View
+from hub.store.session_channel import SessionChannel
 from hub.store.store import Store
 from hub.store.subscription import Subscription
+
+_READERS = 8
 
 
 class Feed:
@@ -37,7 +40,8 @@ class Feed:
     async def run(self) -> None:
         """Read what was missed, and see that quiet streams get their comments, until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._read_on_demand())
+            for _ in range(_READERS):
+                group.create_task(self._read_on_demand())
             group.create_task(self._pulse())
 
     def drain(self) -> None:
@@ -57,15 +61,15 @@ class Feed:
         channel = await self._watch_session(session_id)
         try:
             _check_cursor(channel, after)
-            wanted = turn_id or channel.turn_id
-            if wanted is None:
-                await self._release(channel)
-                return None
-            first = _gap(channel, wanted, after)
-            return self._subscription(channel, View(turn_id=wanted), after or channel.start_of(wanted), first)
-        except BaseException:
+        except BadCursor:
             await self._release(channel)
             raise
+        wanted = turn_id or channel.turn_id
+        if wanted is None:
+            await self._release(channel)
+            return None
+        cursor = after or channel.start_of(wanted)
+        return self._subscription(channel, View(turn_id=wanted), cursor, _gap(channel, wanted, after))
 
     async def log(self, session_id: str, *, after: int = 0, transient: bool = False) -> Subscription:
         """Durable events after a cursor, then what follows, across turns; with ``transient`` also those of
@@ -73,10 +77,10 @@ class Feed:
         channel = await self._watch_session(session_id)
         try:
             _check_cursor(channel, after)
-            return self._subscription(channel, View(transient=transient), after)
-        except BaseException:
+        except BadCursor:
             await self._release(channel)
             raise
+        return self._subscription(channel, View(transient=transient), after)
 
     async def hub(self) -> Subscription:
         """Hints about what changes anywhere in the hub, from now on. Raises StoreUnavailable."""
@@ -101,13 +105,14 @@ class Feed:
         """The channel of that name, brought up to the present; ``fresh`` when nobody watches it yet."""
         channel = self._channels.setdefault(fresh.name, fresh)
         channel.users += 1
+        asked = channel.readings
         try:
             async with channel.lock:
-                if channel.begun:
-                    await channel.sync()
-                else:
+                if not channel.begun:
                     await self._doorbell.listen(channel.name, channel)
                     await channel.begin()
+                elif channel.read <= asked:  # a reading that began after we asked, for another, serves us too
+                    await channel.sync()
         except BaseException:
             await self._release(channel)
             raise
@@ -128,30 +133,38 @@ class Feed:
         self._some_wanted.set()
 
     async def _read_on_demand(self) -> None:
-        log = structlog.get_logger("hub.feed")
         while True:
             await self._some_wanted.wait()
-            self._some_wanted.clear()
             while self._wanted:
                 channel = next(iter(self._wanted))
                 del self._wanted[channel]
-                try:
-                    async with channel.lock:
-                        if channel.begun:
-                            await channel.sync()
-                except NotFound:  # deleted: whoever watches is told by the end of the stream
-                    channel.close()
-                    self._forget(channel)
-                except HubError as error:  # read again at the next pulse, or when the doorbell is back
-                    log.warning("could not read a session", session_id=channel.session_id, error=error.detail)
+                await self._read(channel)
+            self._some_wanted.clear()
+
+    async def _read(self, channel: SessionChannel) -> None:
+        log = structlog.get_logger("hub.feed").bind(session_id=channel.session_id)
+        try:
+            async with channel.lock:
+                if channel.begun and not channel.closed:
+                    await channel.sync()
+        except NotFound:  # deleted: whoever watches is told by the end of the stream
+            channel.close()
+            self._forget(channel)
+        except HubError as error:  # read again at the next pulse, or when the doorbell is back
+            log.warning("could not read a session", error=error.detail)
+        except Exception as error:  # what one session holds must not end all streams
+            log.error("a session cannot be read; its streams end", error=type(error).__name__)
+            log.debug("that error", exc_info=error)
+            channel.close()
+            self._forget(channel)
 
     async def _pulse(self) -> None:
-        """Ring for the sake of comments; read sessions whose turn has been quiet."""
+        """Ring for the sake of comments; read sessions that have more to read, or a quiet turn."""
         while True:
             await asyncio.sleep(min(self._bounds.heartbeat_s / 5, self._bounds.reread_s))
             for channel in list(self._channels.values()):
                 channel.ring()
-                if isinstance(channel, SessionChannel) and channel.quiet():
+                if isinstance(channel, SessionChannel) and channel.wants_reading():
                     self._want_reading(channel)
 
 
@@ -163,7 +176,8 @@ def _check_cursor(channel: SessionChannel, after: int) -> None:
 def _gap(channel: SessionChannel, turn_id: str, after: int) -> bytes:
     """The frame that tells a returning client of deltas that are no longer held. It has no id: it moves no
     cursor."""
-    if not after or turn_id != channel.turn_id or channel.trimmed <= after:
+    end = channel.gap_end(turn_id, after) if after else 0
+    if not end:
         return b""
-    gap = Gap(seq=after, session_id=channel.session_id, at=now(), after=after, before=channel.trimmed + 1)
+    gap = Gap(seq=after, session_id=channel.session_id, at=now(), after=after, before=end + 1)
     return b"event: gap\ndata: " + encode(gap) + b"\n\n"

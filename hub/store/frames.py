@@ -85,7 +85,11 @@ class Frames:
         found = self._cache.get(key)
         if found is None:
             start = bisect_right(self._numbers, cursor)
-            found = self._cache[key] = joined(self._entries[start:], view, cursor)
+            found = joined(self._entries[start:], view, cursor)
+            if not found.ended and (not self._numbers or found.cursor >= self._numbers[-1]):
+                # All is seen: the cursor stands at the newest number, even if that event is no longer held.
+                found = Slice(found.frames, self.last, ended=False)
+            self._cache[key] = found
         return found
 
     def _drop(self) -> None:

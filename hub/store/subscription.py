@@ -47,18 +47,19 @@ class Subscription:
             return first
         channel = self._channel
         while not (self._over or channel.closed):
-            frames = await self._advance()
-            if frames is None:
-                return None
-            if frames:
-                self._spoke = channel.clock()
-                return frames
-            if self._over or channel.finished(self._view, self.cursor):
-                return None
-            if self._caught_up and self.cursor >= channel.frames.last:
-                if channel.clock() - self._spoke >= channel.bounds.heartbeat_s * 0.8:
+            if self.cursor < channel.frames.last or not self._caught_up:
+                frames = await self._advance()
+                if frames is None:
+                    return None
+                if frames:
                     self._spoke = channel.clock()
-                    return b""
+                    return frames
+            elif channel.finished(self._view, self.cursor):
+                return None
+            elif channel.clock() - self._spoke >= channel.bounds.heartbeat_s * 0.8:
+                self._spoke = channel.clock()
+                return b""
+            else:
                 await channel.wait()
         return None
 
