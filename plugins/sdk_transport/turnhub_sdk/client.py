@@ -174,7 +174,6 @@ class Client:
         }
         if literal:
             message["client_composed"] = True
-        self.prompt = uuid
         self._at_rest.clear()
         await self._sdk.query(_once(message))
 

@@ -14,9 +14,9 @@ from claude_agent_sdk.types import SystemPromptPreset
 from hub import AgentUnavailable, Connection, Ending, Failed, Interrupted, SessionInfo, Status, TurnContext
 from turnhub_sdk.broker import Broker
 from turnhub_sdk.cli import find_cli, not_logged_in
-from turnhub_sdk.client import Client, ConversationLost
+from turnhub_sdk.client import Client, ConversationLost, Gone
 from turnhub_sdk.options import Options
-from turnhub_sdk.run import Run
+from turnhub_sdk.run import Run, dead
 
 _BUFFER: Final = 64 * 2**20
 _FORGOTTEN: Final = (
@@ -38,7 +38,7 @@ class SdkConnection(Connection):
         self._client: Client | None = None
         self._starting: asyncio.Task[tuple[Client, str | None]] | None = None
         self._idle: asyncio.Task[None] | None = None
-        self._run: Run | None = None
+        self._wanted: asyncio.Event | None = None
         self._log = structlog.get_logger(__name__).bind(session=session.id)
 
     @property
@@ -49,25 +49,38 @@ class SdkConnection(Connection):
     async def run(self, turn: TurnContext) -> Ending:
         """Run one turn to its end."""
         await self._stop_idling()
+        wanted = self._wanted = asyncio.Event()
+        notice = asyncio.create_task(_noticed(turn, wanted))
         try:
-            ready = await self._ready(turn)
+            return await self._run(turn, wanted)
+        finally:
+            self._wanted = None
+            notice.cancel()
+            self._idle = asyncio.create_task(self._idle_out())
+            await asyncio.gather(notice, return_exceptions=True)
+
+    async def _run(self, turn: TurnContext, wanted: asyncio.Event) -> Ending:
+        try:
+            ending = await self._try(turn, wanted)
+            if isinstance(ending, Gone):  # it died while it was idle, perhaps: a new one resumes
+                ending = await self._try(turn, wanted)
         except AgentUnavailable as error:
             return Failed(code="agent_unavailable", message=error.detail)
+        return dead(ending) if isinstance(ending, Gone) else ending
+
+    async def _try(self, turn: TurnContext, wanted: asyncio.Event) -> Ending | Gone:
+        ready = await self._ready(turn, wanted)
         if ready is None:
             return Interrupted(by=turn.cancelled.by or "person")
         client, detail = ready
         login = not_logged_in(self._options)
-        self._run = Run(client, self._broker, turn, stall_s=self._options.stall_s, login=login, detail=detail)
-        try:
-            return await self._run.play()
-        finally:
-            self._run = None
-            self._idle = asyncio.create_task(self._idle_out())
+        run = Run(client, self._broker, turn, wanted, stall_s=self._options.stall_s, login=login, detail=detail)
+        return await run.play()
 
     async def interrupt(self) -> None:
         """Stop the running turn, if there is one."""
-        if self._run is not None:
-            self._run.stop()
+        if self._wanted is not None:
+            self._wanted.set()
 
     async def close(self) -> None:
         """Let go of the process. The session can be opened again, here or elsewhere."""
@@ -80,7 +93,7 @@ class SdkConnection(Connection):
 
     # -- the process ---------------------------------------------------------------------------------------
 
-    async def _ready(self, turn: TurnContext) -> tuple[Client, str | None] | None:
+    async def _ready(self, turn: TurnContext, wanted: asyncio.Event) -> tuple[Client, str | None] | None:
         """A process that knows the conversation, and what has to be said about it; None where the turn is to
         be stopped before there is one."""
         if self._client is not None and (not self._client.alive or self._is_stale(turn)):
@@ -90,7 +103,7 @@ class SdkConnection(Connection):
         await turn.emit(Status(state="starting"))
         if self._starting is None:
             self._starting = asyncio.create_task(self._start(turn.session.memory))
-        stop = asyncio.create_task(turn.cancelled.wait())
+        stop = asyncio.create_task(wanted.wait())
         try:
             await asyncio.wait([self._starting, stop], return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -160,6 +173,11 @@ class SdkConnection(Connection):
         if idle is not None:
             idle.cancel()
             await asyncio.gather(idle, return_exceptions=True)
+
+
+async def _noticed(turn: TurnContext, wanted: asyncio.Event) -> None:
+    await turn.cancelled.wait()
+    wanted.set()
 
 
 def _system_prompt(options: Options) -> str | SystemPromptPreset:

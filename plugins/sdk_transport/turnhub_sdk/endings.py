@@ -13,7 +13,6 @@ from turnhub_sdk.texts import clean
 
 _HINTS: Final[Mapping[str, str]] = {
     "rate_limit": "Wait a while, then try again.",
-    "server_error": "This is usually over soon: try again.",
     "billing_error": "Mend the account's billing, then try again.",
     "model_not_found": "Correct `model` in the agent's configuration.",
 }
@@ -85,6 +84,6 @@ def failure(shown: Shown, words: str, status: int | None, reason: str | None, lo
     if shown.error == "max_output_tokens":
         return Failed(code="token_cap", message=words)
     if shown.broken and status is None:
-        return Failed(code="incomplete", message=words)
+        return Failed(code="incomplete", message=f"The answer was cut off before its end. {words}")
     hint = _TOO_LONG if reason == "prompt_too_long" else _HINTS.get(shown.error or "", "")
     return Failed(code="agent_error", message=f"{words} {hint}".strip())

@@ -32,16 +32,15 @@ _ANSI: Final = re.compile(r"\x1b\[[0-9;]*m")
 class TurnMap:
     """Feed it every message since the prompt ``uuid`` was sent, in order.
 
-    ``ending`` is set when the turn is over, ``sign`` with the first error that the agent told. ``login`` says
-    how to log in, ``spent_usd`` what the session had cost before, ``detail`` what has to be told with the
-    message's delivery. Set ``stopping`` once the agent was told to stop.
+    ``ending`` is set when the turn is over. ``login`` says how to log in, ``spent_usd`` what the session had
+    cost before, ``detail`` what has to be told with the message's delivery. Set ``stopping`` once the agent was
+    told to stop.
     """
 
     def __init__(self, uuid: str, *, login: str = "", spent_usd: float = 0.0, detail: str | None = None) -> None:
         self.tools = Tools()
         self.stopping = False
         self.ending: Ending | None = None
-        self.sign: Failed | None = None
         self.session_id: str | None = None
         self._uuid = uuid
         self._login = login
@@ -52,6 +51,18 @@ class TurnMap:
         self._state: str | None = None
         self._result: ResultMessage | None = None
         self._error: tuple[str, str] | None = None
+
+    @property
+    def delivered(self) -> bool:
+        """Whether the agent has taken the message."""
+        return self._delivered
+
+    @property
+    def sign(self) -> Failed | None:
+        """The failure that the agent's last error means, where no word of the model followed it."""
+        if self._error is None:
+            return None
+        return failure(self._shown(), self._error[1], None, None, self._login)
 
     @property
     def over(self) -> bool:
@@ -76,6 +87,7 @@ class TurnMap:
     def _events(self, message: Message, now: float) -> Iterator[AnyEvent]:
         match message:
             case StreamEvent(parent_tool_use_id=None):
+                self._goes_on(message.event)
                 yield from self._blocks.event(message.event, stopping=self.stopping)
             case StreamEvent():
                 pass  # a helper's own words: its tools are shown, under the tool that it runs in
@@ -111,6 +123,11 @@ class TurnMap:
                 case _:
                     pass
 
+    def _goes_on(self, event: dict[str, Any]) -> None:
+        # An error after which the model speaks again was not the end: a stream, say, that broke behind a tool.
+        if event.get("type") == "message_start":
+            self._error = None
+
     def _whole(self, kind: Any, text: str, message: AssistantMessage) -> Iterator[AnyEvent]:
         yield from self._blocks.whole(kind, text, message.message_id, stopping=self.stopping)
 
@@ -123,7 +140,6 @@ class TurnMap:
     def _failed(self, message: AssistantMessage) -> None:
         words = clean(" ".join(block.text for block in message.content if isinstance(block, TextBlock)))
         self._error = (str(message.error), words)
-        self.sign = self.sign or failure(self._shown(), words, None, None, self._login)
 
     def _shown(self) -> Shown:
         error, words = self._error or (None, None)

@@ -22,22 +22,24 @@ _REST_S: Final = 2.0
 _BROKE_OFF: Final = "The agent broke off its turn by itself. What came is kept; try again."
 
 
-class _Stop(Struct, frozen=True):
-    """Stands between the messages where somebody wants the turn stopped."""
+class _Stopped(Struct, frozen=True):
+    """Stands between the messages where the agent was told to stop."""
 
 
-_Item: TypeAlias = Message | Gone | _Stop
+_Item: TypeAlias = Message | Gone | _Stopped
 
 
 class Run:
-    """Runs one turn. ``stall_s``: how long the agent may show no sign of life; ``login``: how to log in;
-    ``detail``: what has to be told with the message's delivery."""
+    """Runs one turn. ``wanted`` is set when somebody wants it stopped; ``stall_s``: how long the agent may show
+    no sign of life; ``login``: how to log in; ``detail``: what has to be told with the message's delivery.
+    """
 
     def __init__(
         self,
         client: Client,
         broker: Broker,
         turn: TurnContext,
+        wanted: asyncio.Event,
         *,
         stall_s: float,
         login: str,
@@ -46,6 +48,7 @@ class Run:
         self._client = client
         self._broker = broker
         self._turn = turn
+        self._wanted = wanted
         self._stall_s = stall_s
         self._uuid = str(uuid.uuid4())
         self._map = TurnMap(self._uuid, login=login, spent_usd=client.spent_usd, detail=detail)
@@ -54,15 +57,12 @@ class Run:
         self._known: str | None = turn.session.memory.get("sdk_session")
         self._log = structlog.get_logger(__name__).bind(session=turn.session.id, turn=turn.turn_id)
 
-    def stop(self) -> None:
-        """Have the turn stopped."""
-        self._items.put_nowait(_Stop())
-
-    async def play(self) -> Ending:
-        """Run the turn to its end. Cancelled, it stops the agent first."""
+    async def play(self) -> Ending | Gone:
+        """Run the turn to its end. Cancelled, it stops the agent first. Gone: the agent ended before it took
+        the message, of which therefore nothing has come yet."""
         self._client.attach(self._items.put_nowait)
         self._broker.begin(self._turn, self._map.tools)
-        watch = asyncio.create_task(self._watch())
+        watch = asyncio.create_task(self._obey())
         try:
             return await self._converse()
         finally:
@@ -76,26 +76,31 @@ class Run:
         await self._client.halt()
         self._client.attach(None)
 
-    async def _watch(self) -> None:
-        await self._turn.cancelled.wait()
-        self.stop()
+    async def _obey(self) -> None:
+        # Beside the conversation, which may be held up by a hub that has no room for events.
+        await self._wanted.wait()
+        if not self._map.over:
+            self._map.stopping = True
+            self._items.put_nowait(_Stopped())
+            await self._client.interrupt()
 
-    async def _converse(self) -> Ending:
+    async def _converse(self) -> Ending | Gone:
+        self._client.prompt = self._uuid
         await self._turn.remember(sdk_prompt=self._uuid)
-        if self._turn.cancelled.requested:
+        if self._wanted.is_set():
             return Interrupted(by=self._by())
         try:
             await self._client.send(self._turn.message.text, self._uuid, literal=self._turn.message.literal)
         except Exception as error:  # noqa: BLE001 - the SDK raises bare Exceptions too
             self._log.warning("prompt_failed", error=type(error).__name__)
-            return self._dead(Gone("Claude Code ended before it took the message."))
+            return Gone("Claude Code ended before it took the message.")
         while self._map.ending is None:
             ending = await self._step()
             if ending is not None:
                 return ending
         return await self._ended(self._map.ending)
 
-    async def _step(self) -> Ending | None:
+    async def _step(self) -> Ending | Gone | None:
         try:
             async with asyncio.timeout(self._patience()):
                 item = await self._items.get()
@@ -104,8 +109,8 @@ class Run:
         match item:
             case Gone():
                 return self._dead(item)
-            case _Stop():
-                await self._interrupt()
+            case _Stopped():
+                pass  # from now on there is less patience
             case _:
                 await self._hear(item)
         return None
@@ -128,14 +133,9 @@ class Run:
         self._stalled = Failed(code="stalled", message=f"Nothing came from the agent for {self._stall_s:g} s.")
         self._turn.sign(self._stalled)
         await self._turn.emit(Status(state="stalled", detail=self._stalled.message))
-        await self._interrupt()
-        return None
-
-    async def _interrupt(self) -> None:
-        if self._map.over or self._map.stopping:
-            return
+        self._wanted.set()
         self._map.stopping = True
-        await self._client.interrupt()
+        return None
 
     async def _hear(self, message: Message) -> None:
         events = self._map.feed(message, time.monotonic())
@@ -147,10 +147,12 @@ class Run:
             self._known = self._client.session_id
             await self._turn.remember(sdk_session=self._known)
 
-    def _dead(self, gone: Gone) -> Ending:
-        if self._map.stopping and self._stalled is None:
+    def _dead(self, gone: Gone) -> Ending | Gone:
+        if self._stalled is not None:
+            return self._stalled
+        if self._map.stopping:
             return Interrupted(by=self._by())
-        return self._stalled or self._map.sign or Failed(code="agent_dead", message=f"{gone.why} Try again.")
+        return self._map.sign or (dead(gone) if self._map.delivered else gone)
 
     async def _ended(self, ending: Ending) -> Ending:
         await self._turn.remember(sdk_cost=repr(self._client.spent_usd))
@@ -163,6 +165,11 @@ class Run:
 
     def _by(self) -> str:
         return self._turn.cancelled.by or "person"
+
+
+def dead(gone: Gone) -> Failed:
+    """The failure that the end of the agent's process is."""
+    return Failed(code="agent_dead", message=f"{gone.why} Try again.")
 
 
 def _works_again(message: Message) -> bool:
