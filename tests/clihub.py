@@ -64,6 +64,10 @@ class CliHub:
         """Start a turn that nobody watches; its id."""
         return str(self.post(f"sessions/{session}/messages", text=script(*steps))["turn"]["id"])
 
+    def asks(self, session: str) -> list[str]:
+        """The asks that wait in ``session``."""
+        return [one["id"] for one in json.loads(self.run("asks", "--json").stdout) if one["session_id"] == session]
+
     def asked(self, session: str) -> str:
         """Wait until the running turn asks something; the ask's id."""
 

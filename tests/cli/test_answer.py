@@ -26,7 +26,7 @@ def test_allow_lets_the_tool_run(hub: CliHub) -> None:
     assert "Recorded" in result.stderr
     hub.run("attach", session)
     assert "… running" not in hub.run("show", session).stdout
-    assert hub.run("asks").stdout == ""
+    assert hub.asks(session) == []
 
 
 def test_a_second_answer_is_told_that_somebody_was_faster(hub: CliHub) -> None:
@@ -123,9 +123,10 @@ def test_a_question_is_answered_at_the_prompt(hub: CliHub) -> None:
 
 def test_the_prompt_goes_away_when_somebody_else_answers(hub: CliHub) -> None:
     """Another device was faster: the turn goes on without anything typed."""
-    with hub.at_terminal("send", hub.new(), script(BASH, {"text": "Done."})) as terminal:
+    session = hub.new()
+    with hub.at_terminal("send", session, script(BASH, {"text": "Done."})) as terminal:
         terminal.until("says why): ")
-        ask_id = json.loads(hub.run("asks", "--json").stdout)[0]["id"]
+        [ask_id] = hub.asks(session)
         assert hub.run("answer", ask_id, "--allow").exit_code == 0
         terminal.until("allowed by person")
         terminal.until("Done.\n")
@@ -134,11 +135,12 @@ def test_the_prompt_goes_away_when_somebody_else_answers(hub: CliHub) -> None:
 
 def test_the_end_of_input_leaves_the_ask_open(hub: CliHub) -> None:
     """Ctrl-D is no answer; the ask can be answered elsewhere and the turn is still watched."""
-    with hub.at_terminal("send", hub.new(), script(BASH, {"text": "Done."})) as terminal:
+    session = hub.new()
+    with hub.at_terminal("send", session, script(BASH, {"text": "Done."})) as terminal:
         terminal.until("says why): ")
         terminal.type("\x04")
         terminal.until("Left open. Answer it with: turnhub answer ")
-        ask_id = json.loads(hub.run("asks", "--json").stdout)[0]["id"]
+        [ask_id] = hub.asks(session)
         hub.run("answer", ask_id, "--allow")
         terminal.until("Done.\n")
         assert terminal.end() == 0
@@ -154,4 +156,4 @@ def test_answer_asks_at_the_terminal_when_there_are_no_options(hub: CliHub) -> N
         terminal.until("Recorded.")
         assert terminal.end() == 0
     hub.run("attach", session)
-    assert hub.run("asks").stdout == ""
+    assert hub.asks(session) == []

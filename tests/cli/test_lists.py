@@ -23,11 +23,11 @@ def test_sessions_are_listed_newest_first_with_their_state(hub: CliHub) -> None:
     idle, busy = hub.new(), hub.new()
     hub.start(busy, HANG)
     lines = [line.split("\t") for line in hub.run("sessions").stdout.splitlines()]
-    assert [line[0] for line in lines] == [busy, idle]
-    assert [line[2] for line in lines][1] == "idle"
+    assert [line[0] for line in lines][:2] == [busy, idle]
+    assert lines[1][2] == "idle"
     assert lines[0][2] in {"queued", "running"}
-    assert [one["id"] for one in json.loads(hub.run("sessions", "--json").stdout)] == [busy, idle]
-    assert len(hub.run("sessions", "--limit", "1").stdout.splitlines()) >= 1
+    assert [one["id"] for one in json.loads(hub.run("sessions", "--json").stdout)][:2] == [busy, idle]
+    assert hub.run("sessions", "--limit", "1").stdout.startswith(busy)
     hub.run("interrupt", busy)
 
 
@@ -71,16 +71,15 @@ def test_show_gives_the_conversation_with_its_endings(hub: CliHub) -> None:
 def test_asks_are_listed_over_all_sessions(hub: CliHub) -> None:
     """What each is about, oldest first."""
     first, second = hub.new(), hub.new()
-    assert hub.run("asks").stdout == ""
     for session, step in ((first, BASH), (second, {"question": {"questions": [COLOUR]}})):
         hub.start(session, step)
         hub.asked(session)
     lines = [line.split("\t") for line in hub.run("asks").stdout.splitlines()]
-    assert [(line[1], line[2], line[3]) for line in lines] == [
+    assert [(line[1], line[2], line[3]) for line in lines if line[3] in {first, second}] == [
         ("permission", "Bash ls -la", first),
         ("question", "Which colour?", second),
     ]
-    assert len(json.loads(hub.run("asks", "--json").stdout)) == 2
+    assert len(hub.asks(first)) == len(hub.asks(second)) == 1
     assert "waits for you" in hub.run("sessions").stdout
     for session in (first, second):
         hub.run("interrupt", session)

@@ -62,6 +62,7 @@ def test_every_command_of_the_contract_is_there_and_explains_itself() -> None:
 def test_an_unknown_command_is_used_wrongly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 2, and the name."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "turnhub.toml").write_text("[plugins]\nenabled = []\n")
     result = CliRunner().invoke(turnhub, ["frobnicate"])
     assert result.exit_code == 2
     assert "No such command 'frobnicate'" in result.stderr
@@ -95,11 +96,20 @@ def test_a_plugin_adds_a_command(plugin: Path) -> None:
 
 
 def test_a_plugin_that_fails_to_add_its_commands_is_named(plugin: Path) -> None:
-    """One line, no traceback."""
-    plugin.write_text("import hub\n@hub.hookimpl\ndef register_commands(group): raise RuntimeError('broken')\n")
+    """One line, no traceback; what it added before is there all the same."""
+    plugin.write_text(
+        "import click, hub\n"
+        "@hub.hookimpl\n"
+        "def register_commands(group):\n"
+        "    group.add_command(click.Command('early', callback=lambda: click.echo('there')))\n"
+        "    raise RuntimeError('broken')\n"
+    )
     result = CliRunner().invoke(turnhub, ["hello"])
     assert result.exit_code == 2
-    assert result.stderr == "turnhub: Hook register_commands failed in plugin 'plug': RuntimeError: broken.\n"
+    assert "turnhub: plugin 'plug' could not add its commands: RuntimeError: broken\n" in result.stderr
+    assert "No such command 'hello'" in result.stderr
+    early = CliRunner().invoke(turnhub, ["early"])
+    assert (early.stdout, early.stderr) == ("there\n", "")
 
 
 def test_a_mistake_in_the_configuration_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
