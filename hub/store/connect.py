@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any, Protocol, cast
 from urllib.parse import unquote, urlsplit
 
 from redis import exceptions
@@ -22,6 +22,25 @@ from hub.errors import ConfigError
 
 AnyRedis = Redis | RedisCluster
 _RETRIES = 3
+_SPARE = 16  # connections for pipelines and pub/sub, which take no part in waiting for room
+
+
+class Lines(Protocol):
+    """One process's connections to the store: :class:`Connections`, or what tests put in its place."""
+
+    @property
+    def commands(self) -> AnyRedis:
+        """For commands and transactions."""
+
+    @property
+    def blocking(self) -> AnyRedis:
+        """For reads that wait."""
+
+    def pubsub(self) -> PubSub:
+        """A pub/sub connection of its own."""
+
+    async def close(self) -> None:
+        """Close all connections."""
 
 
 class _Bounds:
@@ -105,7 +124,7 @@ class Connections:
             "socket_timeout": timeout_s,
             "socket_connect_timeout": self._timeout_s,
             "retry": retry,
-            "max_connections": self._limit,
+            "max_connections": self._limit + _SPARE,
         }
         scheme = urlsplit(self.url).scheme
         if scheme != "unix":

@@ -7,19 +7,21 @@ anew (redis-py reconnects silently): what was published in between did not come,
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any, Protocol
 
 import structlog
+from msgspec import Struct
 from redis import exceptions
 from redis.asyncio.client import PubSub
 
 from hub.errors import StoreUnavailable
-from hub.store.connect import Connections
+from hub.store.connect import Lines
 
 _QUIET_S = 10.0
 _RECONNECT_S = 0.2
 _SUBSCRIBE_S = 5.0
-_LOST = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.RedisClusterException, OSError)
+_LOST = (exceptions.RedisError, OSError)
 
 
 class Listener(Protocol):
@@ -42,95 +44,121 @@ class _Silent:
         """Nothing to do."""
 
 
-class Doorbell:
-    """The process's one pub/sub connection; :meth:`run` has to be running."""
+class _Heard(Struct, eq=False):
+    """A listener, and whether the server has confirmed its subscription."""
 
-    def __init__(self, connections: Connections) -> None:
-        self._connections = connections
-        self._listeners: dict[str, Listener] = {"th:quiet": _Silent()}
-        self._heard: dict[str, asyncio.Event] = {"th:quiet": asyncio.Event()}
+    listener: Listener
+    confirmed: asyncio.Event
+
+
+class Doorbell:
+    """The process's one pub/sub connection; :meth:`run` has to be running. ``quiet_s``: after how much silence
+    the server is asked whether it is there still; after as much again the connection counts as lost."""
+
+    def __init__(self, lines: Lines, *, quiet_s: float = _QUIET_S) -> None:
+        self._connect = lines.pubsub
+        self._quiet_s = quiet_s
+        self._heard: dict[str, _Heard] = {"th:quiet": _Heard(_Silent(), asyncio.Event())}
         self._pubsub: PubSub | None = None
+        self._sending = asyncio.Lock()
+        self._lost = False
+        self._log = structlog.get_logger("hub.doorbell")
+
+    @property
+    def channels(self) -> int:
+        """On how many channels somebody listens."""
+        return len(self._heard) - 1
 
     async def run(self) -> None:
         """Read until cancelled; connect again when the connection is lost."""
-        log = structlog.get_logger("hub.doorbell")
         while True:
             try:
                 await self._read()
             except _LOST as error:
-                log.warning("doorbell lost, connecting again", error=str(error))
+                if not self._lost:  # tell of each loss once
+                    self._log.warning("doorbell lost, connecting again", error=str(error))
+                self._lost = True
                 await asyncio.sleep(_RECONNECT_S)
 
     async def listen(self, channel: str, listener: Listener) -> None:
         """Tell ``listener`` of everything on ``channel`` from now on: returns when the server has confirmed.
         Raises StoreUnavailable when it does not within 5 s."""
-        heard = self._heard[channel] = asyncio.Event()
-        self._listeners[channel] = listener
+        heard = self._heard[channel] = _Heard(listener, asyncio.Event())
         try:
             async with asyncio.timeout(_SUBSCRIBE_S):
-                await self._send("subscribe", channel)
-                await heard.wait()
-        except TimeoutError:
-            self._forget(channel, listener)
-            raise StoreUnavailable(
-                "The store does not answer: no subscription could be made. Try again."
-            ) from None
-        except BaseException:
-            self._forget(channel, listener)
+                await self._match(channel)
+                await heard.confirmed.wait()
+        except BaseException as error:
+            self._forget(channel, listener)  # the server's word on this channel then has it unsubscribed
+            if isinstance(error, TimeoutError):
+                raise StoreUnavailable(
+                    "The store does not answer: no subscription could be made. Try again."
+                ) from None
             raise
 
     async def leave(self, channel: str, listener: Listener) -> None:
         """Stop telling ``listener``."""
         if self._forget(channel, listener):
-            await self._send("unsubscribe", channel)
+            with suppress(TimeoutError):  # then the connection is as good as lost, and made anew without it
+                async with asyncio.timeout(_SUBSCRIBE_S):
+                    await self._match(channel)
 
     def _forget(self, channel: str, listener: Listener) -> bool:
-        if self._listeners.get(channel) is not listener:
+        heard = self._heard.get(channel)
+        if heard is None or heard.listener is not listener:
             return False
-        del self._listeners[channel], self._heard[channel]
+        del self._heard[channel]
         return True
 
-    async def _send(self, command: str, channel: str) -> None:
-        """Without a connection there is nothing to send: :meth:`_read` subscribes to all when it has one."""
-        if self._pubsub is None:
-            return
-        try:
-            await getattr(self._pubsub, command)(channel)
-        except _LOST:
-            return  # the reader sees the same loss, and subscribes anew
+    async def _match(self, channel: str) -> None:
+        """Have the server know whether somebody listens: one command at a time, for what holds when it is
+        sent. Without a connection there is nothing to send: :meth:`_read` subscribes to all when it has one."""
+        async with self._sending:
+            if self._pubsub is None:
+                return
+            with suppress(*_LOST):  # the reader sees the same loss, and subscribes anew
+                if channel in self._heard:
+                    await self._pubsub.subscribe(channel)
+                else:
+                    await self._pubsub.unsubscribe(channel)
 
     async def _read(self) -> None:
-        pubsub = self._connections.pubsub()
+        pubsub = self._connect()
         try:
-            first = tuple(self._listeners)
-            await pubsub.subscribe(*first)
-            self._pubsub = pubsub
-            if since := self._listeners.keys() - set(first):
-                await pubsub.subscribe(*since)
-            asked = False
+            async with self._sending:
+                await pubsub.subscribe(*self._heard)
+                self._pubsub = pubsub
+            asked = self._lost = False
             while True:
-                message = await pubsub.get_message(timeout=_QUIET_S)
+                message = await pubsub.get_message(timeout=self._quiet_s)
                 if message is not None:
                     asked = False
-                    self._tell(message)
+                    await self._tell(message)
                 elif asked:
                     raise exceptions.ConnectionError("no answer to a ping")
                 else:
                     asked = True
                     await pubsub.ping()
         finally:
-            self._pubsub = None
-            await pubsub.aclose()  # type: ignore[no-untyped-call, unused-ignore]
+            async with self._sending:  # nobody may dial anew with what is closed
+                self._pubsub = None
+                await pubsub.aclose()  # type: ignore[no-untyped-call, unused-ignore]
 
-    def _tell(self, message: dict[str, Any]) -> None:
-        if message["channel"] is None:
-            return
-        channel = message["channel"].decode() if isinstance(message["channel"], bytes) else message["channel"]
-        listener = self._listeners.get(channel)
-        if listener is None:
-            return
-        if message["type"] == "message":
-            listener.rung(message["data"])
-        elif message["type"] == "subscribe":
-            self._heard[channel].set()
-            listener.missed()
+    async def _tell(self, message: dict[str, Any]) -> None:
+        kind, channel = message["type"], message["channel"]
+        if kind not in {"message", "subscribe"}:
+            return None
+        name = channel.decode() if isinstance(channel, bytes) else str(channel)
+        heard = self._heard.get(name)
+        if heard is None:
+            return await self._match(name)  # nobody listens any more
+        try:
+            if kind == "message":
+                heard.listener.rung(message["data"])
+            elif heard.confirmed.is_set():
+                heard.listener.missed()
+            heard.confirmed.set()
+        except Exception as error:  # noqa: BLE001 - one listener must not make all others deaf
+            self._log.error("a listener failed", channel=name, error=type(error).__name__)
+            self._log.debug("that error", exc_info=error)
+        return None

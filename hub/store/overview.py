@@ -5,14 +5,15 @@ Every list is kept per bucket (64 of them), so one pipeline reads all and the re
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-import anyio
 from msgspec import Struct
 
+from hub import ids
 from hub.asks import AskRecord
 from hub.errors import BadCursor, NotFound
 from hub.store import keys
@@ -21,6 +22,8 @@ from hub.store.store import Store
 from hub.store.transactions import clear_errors
 
 _AT_ONCE = 50
+_SCORE_DIGITS = 16  # Unix milliseconds have 13
+_BAD_BEFORE = "`before` is the id of a session, or what the last page's Link names."
 
 
 class SessionSummary(Struct, frozen=True, kw_only=True):
@@ -84,7 +87,8 @@ class Overview:
         asks: list[AskRecord] = []
         names = (ask_id for _, ask_id in found)
         while part := list(islice(names, _AT_ONCE)):
-            asks += [ask for ask in await self._asks(part) if ask is not None and ask.state == "open"]
+            read = await asyncio.gather(*map(self._ask, part))
+            asks += [ask for ask in read if ask is not None and ask.state == "open"]
         return asks
 
     async def overdue(self) -> list[Overdue]:
@@ -118,15 +122,17 @@ class Overview:
 
     async def _position(self, before: str) -> tuple[float, str]:
         score, _, session_id = before.rpartition(".")
-        if score.isdigit():
+        if not ids.is_session_id(session_id):
+            raise BadCursor(_BAD_BEFORE)
+        if score:
+            if not (score.isascii() and score.isdigit() and len(score) < _SCORE_DIGITS):
+                raise BadCursor(_BAD_BEFORE)
             return float(score), session_id
         with clear_errors():
             key = keys.bucket_key("sessions", keys.bucket(before))
             found = await self._store.redis.execute_command("ZSCORE", key, before)
         if found is None:
-            raise BadCursor(
-                f"`before` is the id of a session, or what the last page's Link names; not {before!r}."
-            )
+            raise BadCursor(_BAD_BEFORE)
         return float(found), before
 
     async def _summaries(self, session_ids: list[str]) -> list[SessionSummary]:
@@ -147,19 +153,11 @@ class Overview:
                 )
         return summaries
 
-    async def _asks(self, ask_ids: list[str]) -> list[AskRecord | None]:
-        found: list[AskRecord | None] = [None] * len(ask_ids)
-
-        async def read(place: int, ask_id: str) -> None:
-            try:
-                found[place] = await self._store.ask(ask_id)
-            except NotFound:
-                found[place] = None  # its session was deleted in between
-
-        async with anyio.create_task_group() as group:
-            for place, ask_id in enumerate(ask_ids):
-                group.start_soon(read, place, ask_id)
-        return found
+    async def _ask(self, ask_id: str) -> AskRecord | None:
+        try:
+            return await self._store.ask(ask_id)
+        except NotFound:
+            return None  # its session was deleted in between
 
     async def _pipeline(self, commands: Iterable[tuple[str, ...]]) -> list[Any]:
         with clear_errors():

@@ -12,7 +12,7 @@ from msgspec import Struct
 from redis import exceptions
 
 from hub.store import keys
-from hub.store.connect import Connections
+from hub.store.connect import Lines
 from hub.store.records import Hash, RunnerRecord
 from hub.store.transactions import clear_errors
 
@@ -34,9 +34,9 @@ class Wanted(Struct, frozen=True):
 class Work:
     """The work streams. All methods raise StoreUnavailable or StoreReadOnly."""
 
-    def __init__(self, connections: Connections) -> None:
-        self._redis = connections.commands
-        self._blocking = connections.blocking
+    def __init__(self, lines: Lines) -> None:
+        self._redis = lines.commands
+        self._blocking = lines.blocking
 
     async def ring(self, agent: str, session_id: str, turn_id: str) -> None:
         """Say that a turn wants a runner. Saying it twice is harmless: only one can take it."""
