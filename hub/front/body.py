@@ -20,6 +20,9 @@ BODY_TIMEOUT_S: Final = 30.0
 _DEEPEST: Final = 64
 _LARGEST: Final = 1 << 63
 _BYTE: Final = re.compile(r"\(byte (\d+)\)")
+_PAIR_OR_HALF: Final = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
 _AT: Final = re.compile(r" - at `\$\.?(.*)`")
 _MISSING: Final = re.compile(r"missing required field `(.+?)`")
 
@@ -117,9 +120,11 @@ def _too_deep() -> str:
 def _malformed(raw: bytes, reason: str) -> BadJson:
     if not raw.strip():
         return BadJson("The body is empty. Send a JSON object.", position=0)
-    found = _BYTE.search(reason)
-    if found:
-        position = int(found[1])
+    found, half = _BYTE.search(reason), _half(raw)
+    if half is not None and (found is None or half <= int(found[1])):
+        position, reason = half, "half a surrogate pair"
+    elif found:
+        position = int(found[1]) - ("trailing characters" in reason)
     elif "UTF-8" in reason:
         position = _undecodable(raw)
     else:
@@ -130,6 +135,11 @@ def _malformed(raw: bytes, reason: str) -> BadJson:
     return BadJson(
         f"The body is no JSON: {told} at line {line}, column {column} (byte {position}).", position=position
     )
+
+
+def _half(raw: bytes) -> int | None:
+    """Where the first escaped surrogate without its other half stands."""
+    return next((found.start() for found in _PAIR_OR_HALF.finditer(raw) if found[1]), None)
 
 
 def _undecodable(raw: bytes) -> int:

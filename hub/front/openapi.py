@@ -55,9 +55,10 @@ class _Schemas:
         kinds: list[Any] = [Problem, AnyEvent]
         for one in operations:
             kinds += [reply.kind for reply in one.replies if reply.kind is not None]
-            kinds += [kind for kind in (_body_kind(one), one.query) if kind is not None]
+            kinds += [*one.shapes, *([one.query] if one.query else [])]
         made, self.components = msgspec.json.schema_components(kinds, ref_template=_REF)
         self._by_kind = list(zip(kinds, made, strict=True))
+        self.components["AnyEvent"] = self.of(AnyEvent)
 
     def of(self, kind: Any) -> dict[str, Any]:
         """The schema of ``kind``, usually a reference."""
@@ -68,10 +69,6 @@ class _Schemas:
         found = self.components[kind.__name__]
         wanted = found.get("required", ())
         return [(name, schema, name in wanted) for name, schema in found["properties"].items()]
-
-
-def _body_kind(one: Operation) -> Any:
-    return one.body if one.body_schema is None else one.body_schema
 
 
 def _operation(one: Operation, schemas: _Schemas) -> dict[str, Any]:
@@ -87,7 +84,8 @@ def _operation(one: Operation, schemas: _Schemas) -> dict[str, Any]:
     else:
         told["x-scope"] = one.scope
     if one.body is not None:
-        content = {JSON: {"schema": schemas.of(_body_kind(one))}}
+        shapes = [schemas.of(kind) for kind in one.shapes]
+        content = {JSON: {"schema": shapes[0] if len(shapes) == 1 else {"anyOf": shapes}}}
         told["requestBody"] = {"required": not one.optional, "content": content}
     return told
 

@@ -85,7 +85,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     replies: tuple[Reply, ...]
     handler: Handler
     body: type[Any] | None = None
-    body_schema: Any = None
+    shapes: tuple[type[Any], ...] = ()
     optional: bool = False
     query: type[Any] | None = None
     takes: tuple[str, ...] = ()
@@ -99,13 +99,14 @@ def operation(
     scope: TokenScope | None,
     body: type[B] | None = None,
     query: type[Q] | None = None,
-    body_schema: Any = None,
+    shapes: Sequence[type[Any]] = (),
     optional: bool = False,
     takes: Sequence[str] = (),
     errors: Sequence[str] = (),
 ) -> Callable[[Callable[[Call[B, Q]], Awaitable[Outcome]]], Operation]:
     """Declare the function below as a route. Its docstring is the route's description. ``takes``: names of
-    request headers that count. ``body_schema``: types for the document, where the body is a free object."""
+    request headers that count. ``shapes``: what the body may be
+    where the handler takes a free object."""
 
     def declare(handler: Callable[[Call[B, Q]], Awaitable[Outcome]]) -> Operation:
         return Operation(
@@ -117,7 +118,7 @@ def operation(
             replies=replies,
             handler=cast(Handler, handler),
             body=body,
-            body_schema=body_schema,
+            shapes=tuple(shapes) or ((body,) if body else ()),
             optional=optional,
             query=query,
             takes=tuple(takes),

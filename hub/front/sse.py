@@ -27,6 +27,7 @@ RETRY: Final = b"retry: 1000\n"
 STUCK_S: Final = 30.0
 ABORT: Final = "turnhub.abort"
 _LOOKS: Final = 6
+_LARGE: Final = 16 * 1024
 
 
 def undo_patch() -> None:
@@ -158,6 +159,8 @@ class EventStream(EventSourceResponse):
                 self._sending_since = clock()
                 await send({"type": "http.response.body", "body": frames, "more_body": True})
                 self._sending_since = None
+                if len(frames) > _LARGE:
+                    await asyncio.sleep(0)  # a long replay lets others in between, and sees the client leave
         except HubError as error:
             log.warning("a stream ends early: %s", error.code)
         self._sending_since = clock()

@@ -178,6 +178,28 @@ class EventsPage(Struct, frozen=True, kw_only=True):
     next: int | None
 
 
+EventLine = Annotated[
+    str,
+    Meta(
+        description="One line of JSON.",
+        extra_json_schema={
+            "contentMediaType": "application/json",
+            "contentSchema": {"$ref": "#/components/schemas/AnyEvent"},
+        },
+    ),
+]
+
+
+class Frame(Struct, frozen=True, kw_only=True):
+    """One frame of a stream. ``id`` is the event's seq, the cursor to come back with; hints and gaps have
+    none. ``retry`` stands in the first frame."""
+
+    event: str
+    data: EventLine
+    id: str | None = None
+    retry: int | None = None
+
+
 class Problem(Struct, frozen=True, kw_only=True):
     """What went wrong (RFC 9457). Further members depend on ``code``."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -55,15 +56,19 @@ def config(tmp_path: Path) -> Config:
 
 
 @pytest.fixture
-async def door(valkey: stores.ServerProcess, config: Config, tmp_path: Path) -> AsyncIterator[Door]:
-    """A front with an empty store."""
-    with valkey.client() as plain:
-        plain.flushall()
-    connections = Connections(valkey.url)
+def heartbeat_s() -> float:
+    """No comment comes in between."""
+    return 60.0
+
+
+@asynccontextmanager
+async def assembled(url: str, config: Config, state: Path, heartbeat_s: float) -> AsyncIterator[Door]:
+    """A front over the store at ``url``."""
+    connections = Connections(url)
     store = Store(connections.commands)
     doorbell = Doorbell(connections)
-    feed = Feed(store, doorbell, FeedBounds(heartbeat_s=0.2))
-    tokens = Tokens(tmp_path / "state", environ={})
+    feed = Feed(store, doorbell, FeedBounds(heartbeat_s=heartbeat_s))
+    tokens = Tokens(state, environ={})
     services = Services(
         config=config,
         store=store,
@@ -85,3 +90,14 @@ async def door(valkey: stores.ServerProcess, config: Config, tmp_path: Path) -> 
                 chore.cancel()
     finally:
         await connections.close()
+
+
+@pytest.fixture
+async def door(
+    valkey: stores.ServerProcess, config: Config, tmp_path: Path, heartbeat_s: float
+) -> AsyncIterator[Door]:
+    """A front with an empty store."""
+    with valkey.client() as plain:
+        plain.flushall()
+    async with assembled(valkey.url, config, tmp_path / "state", heartbeat_s) as door:
+        yield door

@@ -52,8 +52,14 @@ class Door(Struct, kw_only=True):
 
     async def running(self, session_id: str, text: str = "hello") -> Claim:
         """A turn that runs, begun over HTTP and taken by the desk."""
-        turn = (await self.send(session_id, text)).json()["turn"]
-        return (await self.desk.take_turn(session_id, turn["id"])).claim
+        response = await self.send(session_id, text)
+        assert response.status_code == 202, response.text
+        return (await self.desk.take_turn(session_id, response.json()["turn"]["id"])).claim
+
+    async def rung(self) -> list[str]:
+        """The turns that runners were called for since the last look."""
+        await self.services.work.prepare("claude")
+        return [one.turn_id for one in await self.services.work.wait("claude", most=100, block_ms=1)]
 
     async def say(self, claim: Claim, batch: int, *words: str) -> None:
         """Append deltas, and the durable text that they make."""

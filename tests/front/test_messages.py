@@ -21,12 +21,6 @@ from tests.store.desk import failed
 pytestmark = pytest.mark.anyio
 
 
-async def rung(door: Door, most: int = 100) -> list[str]:
-    """The turns that runners were called for, in order."""
-    await door.services.work.prepare("claude")
-    return [one.turn_id for one in await door.services.work.wait("claude", "run_x", most=most, block_ms=1)]
-
-
 async def test_a_message_is_taken_and_a_runner_is_called(door: Door) -> None:
     """202 names turn and message; the log has them; one runner is called, once."""
     sid = await door.session()
@@ -37,7 +31,7 @@ async def test_a_message_is_taken_and_a_runner_is_called(door: Door) -> None:
     message, started = (await door.desk.events(sid))[1:]
     assert (message.message_id, message.text, message.origin) == (message_id, "hello", "api")
     assert (started.turn_id, started.at) == (turn["id"], turn["started_at"])
-    assert await rung(door) == [turn["id"]]
+    assert await door.rung() == [turn["id"]]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t ", "\u3000"])
@@ -92,13 +86,13 @@ async def test_one_key_is_one_turn(door: Door) -> None:
     assert {response.status_code for response in many} == {202}
     turns = {response.json()["turn"]["id"] for response in many}
     assert len(turns) == len({response.json()["message_id"] for response in many}) == 1
-    assert await rung(door) == list(turns)
+    assert await door.rung() == list(turns)
     claim = (await door.desk.take_turn(sid, turns.pop())).claim
     await door.desk.finish(claim)
     later = (await door.send(sid, headers=keyed)).json()["turn"]
     assert later == {**many[0].json()["turn"], "state": "completed"}
     assert (await door.desk.kinds(sid)).count("user_message") == 1
-    assert await rung(door) == []
+    assert await door.rung() == []
 
 
 async def test_a_key_with_another_message_is_refused(door: Door) -> None:
@@ -288,7 +282,7 @@ async def test_retry_is_a_new_attempt_for_the_last_message(door: Door, body: Jso
     assert response.json()["turn"]["attempt"] == 2
     assert response.json()["turn"]["id"] != claim.turn_id
     assert (await door.desk.kinds(sid)).count("user_message") == 1
-    assert len(await rung(door)) == 2
+    assert len(await door.rung()) == 2
 
 
 async def test_retry_streams_like_a_message(door: Door) -> None:

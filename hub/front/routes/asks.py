@@ -29,7 +29,7 @@ async def show_ask(call: Call[Any, Any]) -> Answer:
     Reply(200, AskRecord),
     scope="approve",
     body=dict,
-    body_schema=PermissionReply | QuestionReply,
+    shapes=[PermissionReply, QuestionReply],
     errors=["not_found", "already_settled", "withdrawn"],
 )
 async def answer_ask(call: Call[dict[str, Any], Any]) -> Answer:

@@ -21,7 +21,7 @@ _MESSAGE_ID: Final = re.compile(r"msg_[0-9a-z]{26}")
 _TRIES: Final = 5
 _STOP_EXTRA_S: Final = 10.0
 _TAKEN: Final = Reply(202, views.Accepted)
-_STREAM: Final = Reply(200, str, EVENT_STREAM)
+_STREAM: Final = Reply(200, views.Frame, EVENT_STREAM)
 _BEGIN_ERRORS: Final = (
     "not_found",
     "turn_in_flight",

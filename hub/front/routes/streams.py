@@ -12,7 +12,7 @@ from hub.front.operations import Answer, Call, Operation, Outcome, Reply, operat
 from hub.front.params import EVENT_STREAM, JSON, cursor, preferred, session_id
 from hub.front.sse import EventStream
 
-_STREAM: Final = Reply(200, str, EVENT_STREAM)
+_STREAM: Final = Reply(200, views.Frame, EVENT_STREAM)
 
 
 @operation(

@@ -1,0 +1,293 @@
+"""The front on a real port: starting, stopping, and the bounds of a connection."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import re
+import socket
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from msgspec.structs import replace
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from hub.front.app import create_app
+from hub.front.protocol import Limits
+from hub.front.server import GRACE_S, SEND_BUFFER, CannotListen, FrontServer, listen
+from hub.front.sse import EventStream
+from tests.front.door import Door
+from tests.front.test_sse import FRAME, Frames
+
+pytestmark = pytest.mark.anyio
+HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+
+
+@asynccontextmanager
+async def serving(
+    app: ASGIApp, limits: Limits | None = None, host: str = "127.0.0.1"
+) -> AsyncIterator[FrontServer]:
+    """A server on a free port."""
+    server = FrontServer(app, host, 0, limits)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.run())
+        await server.started.wait()
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+@asynccontextmanager
+async def dialled(server: FrontServer) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A bare connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+
+
+async def answer(reader: asyncio.StreamReader) -> bytes:
+    """Everything until the server closes."""
+    return await asyncio.wait_for(reader.read(), 5)
+
+
+async def test_a_free_port_is_found_and_told(door: Door) -> None:
+    """Port 0; the address that clients are told works."""
+    async with serving(door.app) as server, httpx.AsyncClient(base_url=server.url) as client:
+        assert server.port != 0
+        assert server.url == f"http://127.0.0.1:{server.port}"
+        response = await client.get("/healthz")
+    assert response.status_code == 200
+    assert "server" not in response.headers
+
+
+@pytest.mark.parametrize(("host", "url"), [("0.0.0.0", "http://127.0.0.1"), ("localhost", "http://localhost")])
+async def test_the_address_is_one_that_can_be_dialled(door: Door, host: str, url: str) -> None:
+    """Not 0.0.0.0; a name with several addresses is served on all of them, on one port."""
+    async with serving(door.app, host=host) as server, httpx.AsyncClient() as client:
+        assert server.url == f"{url}:{server.port}"
+        assert (await client.get(f"{server.url}/healthz")).status_code == 200
+
+
+async def test_ipv6_is_written_in_brackets(door: Door) -> None:
+    """In the address, and understood in Host."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("no IPv6 here")
+    async with serving(door.app, host="::1") as server, httpx.AsyncClient() as client:
+        assert server.url == f"http://[::1]:{server.port}"
+        assert (await client.get(f"{server.url}/healthz")).status_code == 200
+
+
+async def test_a_taken_port_is_told_in_one_sentence(door: Door) -> None:
+    """Which names it and what to do."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(CannotListen, match=f"Port {port} on 127.0.0.1 is taken"):
+            await FrontServer(door.app, "127.0.0.1", port).run()
+
+
+@pytest.mark.parametrize(
+    ("host", "told"),
+    [("nowhere.invalid", "no address of this machine"), ("192.0.2.1", "no address of this machine")],
+)
+async def test_a_foreign_address_is_told(host: str, told: str) -> None:
+    """A name that is nobody's, an address that is another's."""
+    with pytest.raises(CannotListen, match="no address of this machine"):
+        await listen(host, 0)
+
+
+async def test_send_buffers_are_small() -> None:
+    """A client that stops reading is noticed after a few hundred KB, not after megabytes."""
+    (one,) = await listen("127.0.0.1", 0)
+    with one:
+        # The kernel doubles what is asked for.
+        assert one.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == 2 * SEND_BUFFER
+
+
+async def test_two_hundred_streams_end_cleanly_within_a_second(door: Door) -> None:
+    """Draining first, then stopping: every stream gets its last chunk, nobody is cut off."""
+    sid = await door.session()
+    await door.running(sid)
+    token = door.client.headers["authorization"]
+    ask = f"GET /v1/sessions/{sid}/live HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\n\r\n"
+    async with AsyncExitStack() as stack:
+        async with serving(door.app) as server:
+            readers = []
+            for _ in range(200):
+                reader, writer = await stack.enter_async_context(dialled(server))
+                writer.write(ask.encode())
+                readers.append(reader)
+            for reader in readers:
+                await reader.readuntil(b"turn_started")
+            started = time.perf_counter()
+            door.services.feed.drain()
+        took = time.perf_counter() - started
+        ends = [await answer(reader) for reader in readers]
+    assert all(end.endswith(b"\r\n0\r\n\r\n") for end in ends)
+    assert took < 1, took
+
+
+async def test_cancelling_stops_as_stop_does(door: Door) -> None:
+    """Nothing listens afterwards."""
+    server = FrontServer(door.app, "127.0.0.1", 0)
+    task = asyncio.create_task(server.run())
+    await server.started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    with pytest.raises(OSError) as caught:  # noqa: PT011 - the number says which
+        await asyncio.open_connection("127.0.0.1", server.port)
+    assert caught.value.errno == errno.ECONNREFUSED
+
+
+async def test_a_head_that_does_not_come_is_given_up(door: Door) -> None:
+    """A trickle of header bytes holds no connection open; nor does silence."""
+    async with serving(door.app, Limits(head_s=0.2)) as server:
+        async with dialled(server) as (reader, writer):
+            writer.write(HEAD)
+            assert (await answer(reader)).startswith(b"HTTP/1.1 408 ")
+        async with dialled(server) as (reader, _):
+            assert await answer(reader) == b""
+
+
+async def test_a_head_without_end_is_refused(door: Door) -> None:
+    """Before it fills the memory."""
+    async with serving(door.app, Limits(head_bytes=10_000)) as server, dialled(server) as (reader, writer):
+        writer.write(HEAD + b"X: " + b"x" * 20_000)
+        got = await answer(reader)
+    assert got.startswith(b"HTTP/1.1 431 ")
+    assert b'"code":"headers_too_large"' in got
+
+
+async def test_what_is_no_http_gets_a_problem(door: Door) -> None:
+    """Not uvicorn's plain text."""
+    async with serving(door.app) as server, dialled(server) as (reader, writer):
+        writer.write(b"\x16\x03\x01 this is TLS\r\n\r\n")
+        got = await answer(reader)
+    assert got.startswith(b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\n")
+
+
+async def test_too_many_connections_are_refused(door: Door) -> None:
+    """With a problem, at once; when others leave there is room again."""
+    async with serving(door.app, Limits(connections=2)) as server:
+        async with dialled(server), dialled(server), dialled(server) as (reader, _):
+            assert (await answer(reader)).startswith(b"HTTP/1.1 503 ")
+        status = b""
+        while status != b"HTTP/1.1 200":  # the server has to notice first that they left
+            async with dialled(server) as (reader, writer):
+                writer.write(HEAD + b"Connection: close\r\n\r\n")
+                status = (await answer(reader))[:12]
+
+
+async def test_several_requests_share_a_connection(door: Door) -> None:
+    """Also pipelined, and after an answer that left a body unread."""
+    async with serving(door.app, Limits(head_s=1)) as server, dialled(server) as (reader, writer):
+        big = b"POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200000\r\n\r\n" + b"x" * 200_000
+        writer.write(HEAD + b"\r\n" + big + HEAD + b"Connection: close\r\n\r\n")
+        got = await answer(reader)
+    assert re.findall(rb"HTTP/1.1 (\d+)", got) == [b"200", b"401", b"200"]
+
+
+async def test_a_body_beyond_the_limit_is_refused_however_it_comes(door: Door) -> None:
+    """Announced, chunked, or waiting for 100 Continue, which then does not come."""
+    path = f"/v1/sessions/{await door.session()}/messages"
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(50):
+            yield b"x" * 100_000
+
+    headers = {**door.client.headers, "Content-Type": "application/json"}
+    async with serving(door.app) as server, httpx.AsyncClient(base_url=server.url, headers=headers) as client:
+        for content in (b"x" * 5_000_000, chunks()):
+            response = await client.post(path, content=content)
+            assert (response.status_code, response.json()["code"]) == (413, "body_too_large")
+        async with dialled(server) as (reader, writer):
+            token = client.headers["authorization"].encode()
+            writer.write(
+                b"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: %s\r\nContent-Length: 5000000\r\n"
+                b"Expect: 100-continue\r\nConnection: close\r\n\r\n" % (path.encode(), token)
+            )
+            assert (await answer(reader)).startswith(b"HTTP/1.1 413 ")
+
+
+async def test_a_client_that_stops_reading_is_cut_off(door: Door) -> None:
+    """Its connection is gone, not only its stream; what was kept for it is bounded."""
+    sent = 0
+
+    class Endless(Frames):
+        async def read(self) -> bytes | None:
+            nonlocal sent
+            sent += len(FRAME) * 1000
+            return FRAME * 1000
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await EventStream(Endless(), stuck_s=0.3)(scope, receive, send)
+
+    async with serving(app) as server, dialled(server) as (reader, writer):
+        writer.write(HEAD + b"\r\n")
+        await reader.readexactly(100)
+        reader._transport.pause_reading()  # type: ignore[attr-defined]
+        while True:  # until the server is seen to have let go: it no longer takes what we send
+            await asyncio.sleep(0.05)
+            try:
+                writer.write(b"x")
+                await writer.drain()
+            except ConnectionError:
+                break
+    assert sent < 8_000_000
+
+
+async def test_stopping_waits_for_no_client_that_stopped_reading(door: Door) -> None:
+    """It is cut off when the grace is over."""
+
+    class Endless(Frames):
+        async def read(self) -> bytes | None:
+            return FRAME * 1000
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await EventStream(Endless())(scope, receive, send)
+
+    async with AsyncExitStack() as stack:
+        async with serving(app) as server:
+            reader, writer = await stack.enter_async_context(dialled(server))
+            writer.write(HEAD + b"\r\n")
+            await reader.readexactly(100)
+            reader._transport.pause_reading()  # type: ignore[attr-defined]
+            started = time.perf_counter()
+        assert time.perf_counter() - started < 2 * GRACE_S
+
+
+async def test_a_websocket_is_answered_as_the_plain_request_that_it_is_too(door: Door) -> None:
+    """There are none here."""
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Key": "eA=="}
+    async with serving(door.app) as server, httpx.AsyncClient(base_url=server.url) as client:
+        assert (await client.get("/healthz", headers=upgrade)).status_code == 200
+
+
+async def test_a_fault_is_a_problem_without_its_story(door: Door, caplog: pytest.LogCaptureFixture) -> None:
+    """The client gets a number, under which the log tells everything."""
+
+    class Broken:
+        async def sessions(self, *_: Any) -> None:
+            raise ZeroDivisionError("a secret")
+
+    app = create_app(replace(door.services, overview=Broken()))
+    async with (
+        serving(app) as server,
+        httpx.AsyncClient(base_url=server.url, headers=door.client.headers) as client,
+    ):
+        response = await client.get("/v1/sessions")
+    assert response.status_code == 500
+    assert response.headers["content-type"] == "application/problem+json"
+    assert response.json()["code"] == "internal_error"
+    assert "secret" not in response.text
+    assert response.json()["request_id"] in caplog.text
+    assert "ZeroDivisionError: a secret" in caplog.text
