@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 from redis import exceptions
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.client import PubSub
+from redis.asyncio.cluster import ClusterPubSub
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import ExponentialWithJitterBackoff, NoBackoff
@@ -79,8 +80,24 @@ class _Redis(Redis):
         return await self.bounds.keep(lambda: call(*args, **options))  # type: ignore[no-untyped-call]
 
 
+class _ClusterPubSub(ClusterPubSub):
+    """redis-py takes the node from what its client knows, which may be nothing yet, or a node that is gone."""
+
+    async def execute_command(self, *args: Any, **options: Any) -> Any:
+        try:
+            if self.connection is None:
+                await self.cluster.initialize()
+                await self.cluster.nodes_manager.initialize()
+            return await super().execute_command(*args, **options)
+        except exceptions.RedisClusterException as error:  # no RedisError, whatever its name says
+            raise exceptions.ConnectionError(str(error)) from error
+
+
 class _RedisCluster(RedisCluster):
     bounds: _Bounds
+
+    def pubsub(self, *args: Any, **options: Any) -> _ClusterPubSub:
+        return _ClusterPubSub(self, *args, **options)
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         call = super().execute_command
@@ -96,6 +113,7 @@ class Connections:
         self.url = url
         self._limit = max_connections
         self._timeout_s = timeout_s
+        self._sentinels: list[Redis] = []
         retry = Retry(ExponentialWithJitterBackoff(cap=0.5, base=0.02), _RETRIES)
         self.commands: AnyRedis = self._client(timeout_s, retry)
         self._patient: AnyRedis = self._client(None, Retry(NoBackoff(), 0))
@@ -113,6 +131,8 @@ class Connections:
         """Close all connections."""
         await self.commands.aclose()
         await self._patient.aclose()
+        for sentinel in self._sentinels:
+            await sentinel.aclose()
 
     def _client(self, timeout_s: float | None, retry: Retry) -> AnyRedis:
         client = self._dial(timeout_s, retry)
@@ -150,6 +170,7 @@ class Connections:
             raise ConfigError("store.url: redis+sentinel:// wants the name of the service, as in /mymaster.")
         addresses = [(host, int(port or 26379)) for host, _, port in (one.partition(":") for one in hosts)]
         sentinel = Sentinel(addresses, socket_timeout=self._timeout_s)  # type: ignore[no-untyped-call, unused-ignore]
+        self._sentinels += sentinel.sentinels
         login = {"username": unquote(parts.username or ""), "password": unquote(parts.password or "")}
         options |= {name: value for name, value in login.items() if value}
         options["db"] = int(database or 0)

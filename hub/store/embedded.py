@@ -2,7 +2,9 @@
 
 It listens on a unix socket only (mode 0700 in a directory of mode 0700), appends every write to a file and
 syncs that file before it answers: what was acknowledged survives ``kill -9`` and a power cut. It costs one fsync
-in each round of the server's loop.
+in each round of the server's loop. Measured on a busy machine of two cores: a writer that waits gets 1.3 to 1.8 ms
+a transaction instead of 0.55 ms, thirty at once get 600 to 1000 a second instead of 1500; a batch of 32 events
+costs as much as one event.
 
 Three locks in ``<state>/store``, freed by the kernel however their processes end:
 

@@ -136,7 +136,11 @@ def cluster(binary: str) -> Iterator[str]:
     """A Redis Cluster of three primaries on loopback; its URL."""
     ports = free_ports(2 * _NODES)
     with ExitStack() as stack:
-        nodes = [stack.enter_context(_node(binary, ports[i], ports[_NODES + i])) for i in range(_NODES)]
+        own = ("--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-port")
+        nodes = [
+            stack.enter_context(_listening(binary, port, *own, str(bus)))
+            for port, bus in zip(ports[:_NODES], ports[_NODES:], strict=True)
+        ]
         clients = [stack.enter_context(node.client()) for node in nodes]
         for number, client in enumerate(clients):
             first, last = _SLOTS * number // _NODES, _SLOTS * (number + 1) // _NODES - 1
@@ -149,13 +153,36 @@ def cluster(binary: str) -> Iterator[str]:
 
 
 @contextmanager
-def _node(binary: str, port: int, bus: int) -> Iterator[ServerProcess]:
+def sentinel(binary: str) -> Iterator[str]:
+    """A primary with one replica, and a Sentinel that watches them as ``main``; its URL."""
+    first, second, port = free_ports(3)
+    with ExitStack() as stack:
+        stack.enter_context(_listening(binary, first))
+        replica = stack.enter_context(_listening(binary, second, "--replicaof", "127.0.0.1", str(first)))
+        watching = (
+            f"sentinel monitor main 127.0.0.1 {first} 1",
+            "sentinel down-after-milliseconds main 500",
+            "sentinel failover-timeout main 5000",
+        )
+        folder = stack.enter_context(short_folder())
+        (folder / "sentinel.conf").write_text("\n".join((f"port {port}", "bind 127.0.0.1", *watching)))
+        watcher = ServerProcess(
+            [binary, str(folder / "sentinel.conf"), "--sentinel"], f"redis://127.0.0.1:{port}", folder
+        )
+        stack.callback(watcher.stop)
+        watcher.start()
+        client = stack.enter_context(replica.client())
+        wait_for(lambda: client.info("replication")["master_link_status"] == "up", _START_S)
+        look = stack.enter_context(watcher.client())
+        wait_for(lambda: len(look.sentinel_slaves("main")) == 1, 2 * _START_S)
+        yield f"redis+sentinel://127.0.0.1:{port}/main"
+
+
+@contextmanager
+def _listening(binary: str, port: int, *options: str) -> Iterator[ServerProcess]:
     with short_folder() as folder:
-        command = [
-            *(binary, "--bind", "127.0.0.1", "--port", str(port), "--cluster-port", str(bus), "--save", ""),
-            *("--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--dir", str(folder)),
-        ]
-        process = ServerProcess(command, f"redis://127.0.0.1:{port}", folder)
+        plain = ["--bind", "127.0.0.1", "--port", str(port), "--save", "", "--dir", str(folder)]
+        process = ServerProcess([binary, *plain, *options], f"redis://127.0.0.1:{port}", folder)
         try:
             process.start()
             yield process

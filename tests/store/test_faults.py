@@ -7,8 +7,10 @@ import re
 import signal
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import redis
@@ -262,3 +264,45 @@ def test_a_wrong_url_is_a_mistake_in_the_configuration(url: str, wrong: str) -> 
     """Connections: ConfigError that names the key."""
     with pytest.raises(ConfigError, match=re.escape(wrong)):
         Connections(url)
+
+
+async def test_pubsub_of_a_cluster_finds_its_node_and_says_when_there_is_none(cluster_url: str) -> None:
+    """Connections.pubsub on a cluster: the first thing that is done with it; away is a ConnectionError."""
+    async with connected(cluster_url) as connections:
+        pubsub = connections.pubsub()
+        await pubsub.subscribe("a", "b")
+        assert (await pubsub.get_message(timeout=5))["type"] == "subscribe"
+        await pubsub.aclose()  # type: ignore[no-untyped-call]
+    (port,) = stores.free_ports(1)
+    async with connected(f"redis+cluster://127.0.0.1:{port}", timeout_s=0.2) as connections:
+        pubsub = connections.pubsub()
+        with pytest.raises(redis.ConnectionError):
+            await pubsub.subscribe("a")
+        await pubsub.aclose()  # type: ignore[no-untyped-call]
+
+
+async def test_a_sentinel_names_the_primary_also_after_a_failover() -> None:
+    """redis+sentinel://: turns go on at the new primary, with what had been replicated."""
+    binary = stores.redis_binary()
+    if binary is None:
+        pytest.skip("redis is not installed here")
+    with stores.sentinel(binary) as url:
+        async with connected(url, timeout_s=1) as connections:
+            desk = Desk(Store(connections.commands))
+            taken = await desk.taken()
+            assert await desk.store.redis.execute_command("WAIT", 1, 5000) == 1
+            address = urlsplit(url)
+            with redis.Redis(host=str(address.hostname), port=address.port or 0) as watcher:
+                before = watcher.sentinel_get_master_addr_by_name("main")
+                watcher.sentinel_failover("main")
+                async with asyncio.timeout(20):
+                    while watcher.sentinel_get_master_addr_by_name("main") == before:  # noqa: ASYNC110
+                        await asyncio.sleep(0.05)
+            async with asyncio.timeout(20):
+                while True:
+                    with suppress(StoreUnavailable, StoreReadOnly):
+                        await desk.append(taken.claim, 1, "a")
+                        break
+            await desk.finish(taken.claim)
+            kinds = await desk.kinds(taken.session.id)
+    assert kinds == ["session_created", "user_message", "turn_started", "turn_completed"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from hub import ids
@@ -61,6 +63,28 @@ async def test_a_session_is_patched_field_by_field(desk: Desk) -> None:
     assert (await desk.store.patch_session(session_id, {"archived": "0"})).archived is False
     with pytest.raises(ValueError, match="seq"):
         await desk.store.patch_session(session_id, {"seq": "7"})
+
+
+async def test_what_is_durable_makes_a_session_the_newest(desk: Desk) -> None:
+    """Durable events and patches change ``updated_at`` and the place among all sessions; deltas do not."""
+    session_id = await desk.session()
+    place = ("ZSCORE", keys.bucket_key("sessions", keys.bucket(session_id)), session_id)
+
+    async def changed() -> tuple[str, int]:
+        await asyncio.sleep(0.002)  # times are in milliseconds
+        record = await desk.store.session(session_id)
+        return record.updated_at, int(await desk.store.redis.execute_command(*place))
+
+    seen = [await changed()]
+    taken = await desk.taken(session_id)
+    seen.append(await changed())
+    await desk.append(taken.claim, 1, "delta")
+    assert await changed() == seen[-1]
+    await desk.finish(taken.claim)
+    seen.append(await changed())
+    await desk.store.patch_session(session_id, {"title": "x"})
+    seen.append(await changed())
+    assert seen == sorted(set(seen))
 
 
 async def test_an_unknown_session_is_not_found_by_any_call(desk: Desk) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
+import msgspec
 import pytest
 
 from hub import ids
@@ -453,3 +456,64 @@ async def test_a_zombie_writes_nothing(desk: Desk) -> None:
             await write()
     assert await store.snapshot(session_id, whole=True) == before
     assert await store.redis.execute_command(*lease) == deadline
+
+
+async def test_whoever_watches_the_hub_is_told_of_every_change(desk: Desk) -> None:
+    """Sessions, turns and asks: a hint each on the hub's channel; the runner of a turn hears of cancellations,
+    settlements and deletion on its own."""
+    store, runner = desk.store, ids.runner_id()
+    pubsub: Any = store.redis.pubsub()
+    await pubsub.subscribe(keys.HUB_CHANNEL, keys.runner_channel(runner))
+    session_id = await desk.session()
+    begun = await store.begin(session_id, "x")
+    taken = await store.take(session_id, begun.turn_id, runner, LEASE_MS)
+    assert taken is not None
+    settled, withdrawn = await desk.opened(taken.claim), await desk.opened(taken.claim)
+    await store.settle_ask(await store.ask(settled), ALLOW)
+    await store.deliver_ask(taken.claim, settled)
+    await store.withdraw_ask(taken.claim, withdrawn, "x")
+    queued = await store.enqueue(session_id, "y")
+    assert queued is not None
+    await store.unqueue(session_id, queued.id)
+    await store.cancel(session_id, "ann")
+    await store.patch_session(session_id, {"title": "x"})
+    await desk.finish(taken.claim, failed())
+    second = await store.retry(session_id)
+    assert await store.take(session_id, second.turn_id, runner, LEASE_MS)
+    await store.delete_session(session_id, force=True)
+    hints: list[tuple[str, str, str | None]] = []
+    told: list[str] = []
+    async with asyncio.timeout(10):
+        while len(hints) < 15 or len(told) < 3:
+            message = await pubsub.get_message(ignore_subscribe_messages=True, timeout=1)
+            if message is None:
+                continue
+            if message["channel"] != keys.HUB_CHANNEL.encode():
+                told.append(message["data"].decode())
+                continue
+            hint = msgspec.json.decode(message["data"])
+            if hint["session_id"] == session_id:
+                hints.append((hint["type"], hint["state"], hint.get("turn_id") or hint.get("ask_id")))
+    await pubsub.aclose()
+    assert hints == [
+        ("session", "created", None),
+        ("turn", "queued", begun.turn_id),
+        ("turn", "running", begun.turn_id),
+        ("ask", "open", settled),
+        ("ask", "open", withdrawn),
+        ("ask", "settled", settled),
+        ("ask", "delivered", settled),
+        ("ask", "withdrawn", withdrawn),
+        ("session", "queued", None),
+        ("session", "unqueued", None),
+        ("session", "changed", None),
+        ("turn", "failed", begun.turn_id),
+        ("turn", "queued", second.turn_id),
+        ("turn", "running", second.turn_id),
+        ("session", "deleted", None),
+    ]
+    assert told == [
+        f"settled {session_id} {begun.turn_id} {settled}",
+        f"cancel {session_id} {begun.turn_id}",
+        f"cancel {session_id} {second.turn_id}",
+    ]
