@@ -1,0 +1,191 @@
+"""Where a text that was typed is now: sent, in the agent's own queue, or still in the composer.
+
+By position, not by presence, and blind to blanks, since a terminal wraps where it likes. A text that stood on the
+screen before proves nothing: with a look from before, only what has been added since counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from turnhub_tmux.screen.composer import said
+from turnhub_tmux.screen.frame import Frame, greyed
+from turnhub_tmux.screen.manifest import Manifest
+from turnhub_tmux.screen.reader import read
+from turnhub_tmux.screen.text import squeezed, unboxed
+from turnhub_tmux.screen.types import Readback, Screen
+
+_SHORTEST_END: Final = 8  # a shorter end of a text could stand anywhere
+_SHORTEST_TAIL: Final = 24
+_MAY_COLLAPSE: Final = 150  # a single line shorter than this is never shown as a collapsed paste
+
+
+class _Look(Struct, frozen=True):
+    """What one capture says about a text."""
+
+    screen: Screen
+    sent: int  # how often it stands above the composer, not queued
+    queued: int
+    after: tuple[str, ...]  # what stands below its last place, without blanks
+    said: bool  # whether anything that was said is to be seen
+
+
+def readback(needle: str, before: bytes | str | None, after: bytes | str, manifest: Manifest) -> Readback:
+    """Where ``needle`` is in ``after``; ``before`` is the pane as it was before anything was typed, or None."""
+    wanted = squeezed(needle)
+    if not wanted:
+        return Readback(submitted=None, queued=None, staged=None)
+    now = _look(wanted, after, manifest)
+    then = None if before is None else _look(wanted, before, manifest)
+    if now.screen.shell:
+        return _at_a_shell(wanted, now.screen)
+    staged = _staged(needle, wanted, now.screen, None if then is None else then.screen)
+    queued = now.queued > (then.queued if then else 0)
+    submitted = False if queued and then is None else _submitted(wanted, needle, now, then, staged)
+    return Readback(submitted=submitted, queued=queued, staged=staged)
+
+
+def _at_a_shell(wanted: str, screen: Screen) -> Readback:
+    """No agent is there: what stands on the last line is typed and not run, nothing else can be told."""
+    last = wanted in squeezed(screen.rows[-1])
+    return Readback(submitted=False if last else None, queued=False, staged=last)
+
+
+# -- in the composer ----------------------------------------------------------------------------------------------
+
+
+def _staged(needle: str, wanted: str, now: Screen, then: Screen | None) -> bool | None:
+    composer = now.composer
+    if composer.state == "absent" and now.state in ("waiting", "unknown") and now.dialog is not None:
+        return None if then is not None else False
+    if composer.state != "draft":
+        return False
+    text = squeezed(composer.text)
+    if wanted in text:
+        return True
+    if composer.truncated and _is_end(text, wanted):
+        return True
+    if composer.markers:
+        return _in_paste(needle, now, then)
+    if wanted.startswith(text) and len(text) >= _SHORTEST_END:
+        return None  # a part of it: the rest may be on its way
+    return False
+
+
+def _is_end(shown: str, wanted: str) -> bool:
+    shown = shown.lstrip("…").removeprefix("...")
+    return len(shown) >= _SHORTEST_END and (wanted.endswith(shown) or shown.endswith(wanted))
+
+
+def _in_paste(needle: str, now: Screen, then: Screen | None) -> bool | None:
+    """Whether a collapsed paste in the composer is this text: it has to be new, and the text fit to be collapsed."""
+    if then is not None:
+        return len(now.composer.markers) > len(then.composer.markers) or (
+            then.composer.state != "draft" or now.composer.markers != then.composer.markers
+        )
+    return True if "\n" in needle.strip() or len(needle) >= _MAY_COLLAPSE else None
+
+
+# -- above it -----------------------------------------------------------------------------------------------------
+
+
+def _look(wanted: str, capture: bytes | str, manifest: Manifest) -> _Look:
+    screen = read(capture, manifest)
+    frame = Frame(capture)
+    last = len(screen.above)
+    queue = _queued_rows(frame, screen, manifest)
+    rows = [_words(screen.above[n]) if n not in queue else "" for n in range(last)]
+    waiting = [_words(screen.above[n]) for n in sorted(queue)]
+    text = "".join(rows)
+    sent = text.count(wanted) or _tail_on_top(text, wanted)
+    spoken = any(said(row, manifest) for row in screen.above)
+    return _Look(screen, sent, "".join(waiting).count(wanted), _below_last(rows, wanted, manifest), spoken)
+
+
+def _words(row: str) -> str:
+    return squeezed(unboxed(row))
+
+
+def _tail_on_top(text: str, wanted: str) -> int:
+    """1 where the pane begins in the middle of the text: its start has been scrolled away."""
+    head = text[:_SHORTEST_TAIL]
+    place = wanted.find(head) if len(head) == _SHORTEST_TAIL else -1
+    while place >= 0:
+        if text.startswith(wanted[place:]):
+            return 1
+        place = wanted.find(head, place + 1)
+    return 0
+
+
+def _below_last(rows: Sequence[str], wanted: str, manifest: Manifest) -> tuple[str, ...]:
+    """The rows below the last place of the text; of them the first few, which do not change any more."""
+    seen = ""
+    for number in range(len(rows) - 1, -1, -1):
+        seen = rows[number] + seen
+        if wanted in seen:
+            rest = seen[seen.rindex(wanted) + len(wanted) :]
+            return (rest[:60],)
+    return ()
+
+
+def _queued_rows(frame: Frame, screen: Screen, manifest: Manifest) -> set[int]:
+    """The rows of prompts that wait in the agent's own queue: grey ones, or where nothing is coloured those above
+    the mark, but for the one that is being worked on."""
+    if not screen.queue_hint:
+        return set()
+    blocks: list[list[int]] = []
+    for number, text in enumerate(screen.above):
+        bare = text.strip()
+        if any(text.startswith((f"{mark} ", f"{mark}\xa0")) for mark in manifest.prompts):
+            blocks.append([number])
+        elif said(text, manifest) and not manifest.queue_marks.match(bare):
+            if not manifest.busy_above.match(bare):
+                blocks = []
+        elif bare and blocks and text.startswith("  ") and not manifest.queue_marks.match(bare):
+            if number == blocks[-1][-1] + 1:
+                blocks[-1].append(number)
+    if frame.plain:
+        blocks = blocks[1:] if screen.state == "busy" and len(blocks) > 1 else blocks
+    else:
+        blocks = [block for block in blocks if greyed(frame.rows[block[0]])]
+    return {number for block in blocks for number in block}
+
+
+def _submitted(wanted: str, needle: str, now: _Look, then: _Look | None, staged: bool | None) -> bool | None:
+    if then is not None:
+        return _newly(wanted, needle, now, then, staged)
+    if now.sent:
+        return staged is not True
+    if staged:
+        return False
+    if _pasted_above(needle, now.screen):
+        return True
+    if now.screen.composer.state == "ghost" and wanted in squeezed(now.screen.composer.text):
+        return False
+    if now.screen.composer.state == "absent":
+        return None if now.said or now.screen.dialog is not None else False
+    return None if now.said or now.queued else False
+
+
+def _newly(wanted: str, needle: str, now: _Look, then: _Look, staged: bool | None) -> bool | None:
+    if now.sent > then.sent:
+        return True
+    if len(now.screen.markers) > len(then.screen.markers) and not now.screen.composer.markers:
+        return True
+    if staged:
+        return False
+    if now.sent and now.sent == then.sent:
+        stayed = now.after[0].startswith(then.after[0][:20]) if now.after and then.after else True
+        return False if stayed else True
+    if now.screen.above == then.screen.above:
+        return False
+    return None
+
+
+def _pasted_above(needle: str, screen: Screen) -> bool:
+    """Whether a collapsed paste above the composer can only be this text, by its number of lines."""
+    lines = needle.strip("\n").count("\n")
+    return lines > 0 and any(f"+{count} lines" in marker for marker in screen.markers for count in (lines, lines + 1))

@@ -1,0 +1,77 @@
+"""Small pure helpers for text as it stands on a screen."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Final
+
+_QUOTES: Final = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "＇": "'", "“": '"', "”": '"', "\xa0": " "})
+_INVISIBLE: Final = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\u200d\ufe0e\ufe0f\xad"))
+_BORDERS: Final = "│┃║|▌▐▏▎▍"
+RULES: Final = "─━═▔▁"
+_MORE: Final = re.compile(r"[↑↓] ?\d+ more")
+
+
+def squeezed(text: str) -> str:
+    """``text`` for comparing: composed, without blanks and characters that take no place."""
+    return "".join(unicodedata.normalize("NFC", text).translate(_INVISIBLE).split())
+
+
+def folded(text: str) -> str:
+    """``text`` for matching by words: lower case, straight quotes, single blanks."""
+    return " ".join(text.translate(_QUOTES).lower().split())
+
+
+def indent(text: str) -> int:
+    """How many blanks stand in front; the length of a blank row."""
+    return len(text) - len(text.lstrip())
+
+
+def is_rule(text: str) -> bool:
+    """Whether a row is a horizontal rule, perhaps with a name or a count set into it."""
+    bare = text.strip()
+    if len(bare) < 3 or bare[0] not in RULES:
+        return False
+    drawn = sum(character in RULES for character in bare)
+    return drawn == len(bare) or (drawn >= 4 and bare.startswith(bare[0] * 2) and bare.endswith(bare[-1] * 1)
+                                  and bare[-1] in RULES)  # fmt: skip
+
+
+def hides_rows(rule: str) -> bool:
+    """Whether a rule says that there are rows above it that are not shown."""
+    return _MORE.search(rule) is not None
+
+
+def is_top(text: str) -> bool:
+    """Whether a row is the upper border of a box."""
+    bare = text.strip()
+    return len(bare) >= 2 and bare[0] in "╭┌┏╔" and (bare[1] in RULES)
+
+
+def is_bottom(text: str) -> bool:
+    """Whether a row is the lower border of a box."""
+    bare = text.strip()
+    return len(bare) >= 2 and bare[0] in "╰└┗╚" and (bare[1] in RULES)
+
+
+def border(text: str) -> int:
+    """How many characters the left border of a box takes on this row, blanks before it included; 0: none."""
+    start = indent(text)
+    return start + 1 if text[start : start + 1] in _BORDERS and text[start : start + 1] else 0
+
+
+def unboxed(text: str) -> str:
+    """The row without the borders of a box; what is inside keeps its column."""
+    cut = border(text)
+    if not cut:
+        return text
+    inner = " " * cut + text[cut:]
+    bare = inner.rstrip()
+    return bare[:-1].rstrip() if bare[-1:] in _BORDERS and bare[-1:] else bare
+
+
+def joined(rows: Iterable[str]) -> str:
+    """Rows as one line."""
+    return " ".join(" ".join(rows).split())
