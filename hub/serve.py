@@ -24,6 +24,7 @@ from hub.plugins import Plugins, agents, load
 from hub.runner.runner import Runner
 from hub.runner.services import Services as RunnerServices
 from hub.statedir import HubNote, private_dir, remove_note, write_note
+from hub.store import embedded
 from hub.store.connect import Connections
 from hub.store.doorbell import Doorbell
 from hub.store.feed import Feed
@@ -57,6 +58,15 @@ class _Parts(Struct, frozen=True, kw_only=True):
     tokens: Tokens
 
 
+def new_loop() -> asyncio.AbstractEventLoop:
+    """An event loop for a hub: uvloop's where there is one (half the CPU for each delivery), else asyncio's."""
+    try:
+        import uvloop  # noqa: PLC0415 - not on every platform
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
 async def serve(
     config: Config, *, role: Role = "all", announce: Callable[[ServeInfo], None] | None = None
 ) -> None:
@@ -66,7 +76,7 @@ async def serve(
     try:
         private_dir(state)
     except OSError as error:
-        raise ConfigError(f"store.state: {state} cannot be used ({error}). Name a directory of your own.") from None
+        raise ConfigError(f"store.state: {state} cannot be used ({error}). Name one of your own.") from None
     stop = asyncio.Event()
     _on_signals(stop.set)
     async with _store_url(config) as url, _parts(config, url) as parts:
@@ -93,8 +103,6 @@ async def _store_url(config: Config) -> AsyncIterator[str]:
     if config.store.url != "embedded":
         yield config.store.url
         return
-    from hub.store import embedded  # noqa: PLC0415
-
     started = await embedded.start(config.store.state)
     watch = asyncio.create_task(started.watch())
     try:
@@ -192,9 +200,7 @@ def _front(parts: _Parts) -> FrontServer:
 
 
 def _info(parts: _Parts, url: str) -> ServeInfo:
-    return ServeInfo(
-        url=url, token=parts.tokens.primary(), version=__version__, agents=tuple(parts.config.agents)
-    )
+    return ServeInfo(url=url, token=parts.tokens.primary(), version=__version__, agents=tuple(parts.config.agents))
 
 
 def _on_signals(stop: Callable[[], None]) -> None:

@@ -100,6 +100,7 @@ def _run(config: Config, role: Role, log_format: LogFormat, log_level: Level) ->
 
     from hub import log
     from hub.errors import ConfigError, HubError
+    from hub.serve import new_loop
     from hub.serve import serve as serving
 
     log.setup(log_format, log_level)
@@ -112,7 +113,8 @@ def _run(config: Config, role: Role, log_format: LogFormat, log_level: Level) ->
 
     try:
         try:
-            asyncio.run(serving(config, role=role, announce=announce))
+            with asyncio.Runner(loop_factory=new_loop) as loop:
+                loop.run(serving(config, role=role, announce=announce))
         except BaseExceptionGroup as group:
             raise innermost(group) from None
     except HubError as error:

@@ -11,7 +11,7 @@ from tests.e2e.door import Door, events, types
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-_WAIT = json.dumps({"steps": [{"text": "working"}, {"sleep_ms": 1500}]})
+_WAIT = json.dumps({"steps": [{"text": "working"}, {"hang": True}]})
 
 
 async def test_of_two_messages_at_once_one_wins_and_the_other_is_told_who(door: Door) -> None:
@@ -29,6 +29,7 @@ async def test_of_two_messages_at_once_one_wins_and_the_other_is_told_who(door: 
         assert problem["same_message"] is True
         said = [event for event in await door.log(session) if event["type"] == "user_message"]
         assert [event["message_id"] for event in said] == [won.json()["message_id"]]
+        assert (await door.post(f"/v1/sessions/{session}/interrupt")).status_code == 202
 
     for _ in range(10):
         async with asyncio.TaskGroup() as group:
@@ -81,3 +82,4 @@ async def test_a_different_message_during_a_turn_is_not_a_double_click(door: Doo
     refused = await door.send(session, "something else")
     assert refused.status_code == 409
     assert refused.json()["same_message"] is False
+    assert (await door.post(f"/v1/sessions/{session}/interrupt")).status_code == 202
