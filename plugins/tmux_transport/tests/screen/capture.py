@@ -11,8 +11,8 @@ import asyncio
 import re
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,7 +30,10 @@ COLOUR: Final = {
     "header": "Colour",
     "options": [
         {"label": "Red", "description": "Warm."},
-        {"label": "Blue", "description": "Cool, and with a description so long that it has to be wrapped somewhere"},
+        {
+            "label": "Blue",
+            "description": "Cool, and with a description so long that it has to be wrapped somewhere",
+        },
     ],
 }
 TOPPINGS: Final = {
@@ -51,8 +54,17 @@ SIZE: Final = {
 PLAN: Final = "# Plan\n\n1. Read the code\n2. Change it\n\n- [ ] first\n- [ ] second\n"
 
 
-def script(exchange: Exchange) -> Answer:
+def plan_file(model: ScriptedModel) -> str:
+    """Where the agent wants the model to write its plan: its requests say so."""
+    said = str(model.turns[-1].body)
+    found = re.search(r"[\w/.-]+/plans/[\w.-]+\.md", said)
+    return found.group() if found else "/tmp/plan.md"
+
+
+def script(model: ScriptedModel, exchange: Exchange) -> Answer:
     """What the model says, by the first word of the prompt."""
+    if exchange.text.startswith("PLAN") and exchange.number == 1:
+        return reply(Use("ExitPlanMode", {"plan": PLAN}))
     if exchange.number:
         return reply("Done with that.", times=None)
     word = exchange.text.split()[0] if exchange.text.split() else ""
@@ -74,7 +86,7 @@ def script(exchange: Exchange) -> Answer:
         "ASK": reply(ask_user(COLOUR)),
         "MULTI": reply(ask_user(TOPPINGS)),
         "SEVERAL": reply(ask_user(TOPPINGS, SIZE)),
-        "PLAN": reply(Use("ExitPlanMode", {"plan": PLAN})),
+        "PLAN": reply(Use("Write", {"file_path": plan_file(model), "content": PLAN})),
         "LIST": reply("Pick:\n\n1. Yes\n2. No\n\n---\n\nDo you want to proceed?\n\n```\n❯ 1. Yes\n  2. No\n```\n"),
     }
     return calls.get(word, reply(f"ECHO of {len(exchange.text)} characters."))
@@ -100,7 +112,8 @@ class Tui:
         pairs = [f"{k}={v}" for k, v in self.environment.items()]
         await self.tmux(
             "new-session", "-d", "-x", str(self.width), "-y", str(HEIGHT), "-c", str(self.folder / "work"),
-            "env", "-i", "PATH=/usr/bin:/bin", "TERM=tmux-256color", "COLORTERM=truecolor", *pairs, str(BINARY), *arguments,
+            "env", "-i", "PATH=/usr/bin:/bin", "TERM=tmux-256color", "COLORTERM=truecolor", *pairs,
+            str(BINARY), *arguments,
         )  # fmt: skip
 
     async def stop(self) -> None:
@@ -139,7 +152,6 @@ class Tui:
         """Keep the screen as it stands (after it has settled)."""
         await asyncio.sleep(0.5)
         data = await self.tmux("capture-pane", "-e", "-p")
-        data = data.replace(str(self.folder), "/home/dev")
         (self.out / f"claude-2.1.332-w{self.width}-{name}.ansi").write_text(data)
 
     async def say(self, text: str) -> None:
@@ -305,7 +317,7 @@ async def plan(tui: Tui) -> None:
     await tui.until("plan mode on")
     await tui.take("plan-mode-idle")
     await tui.say("PLAN it")
-    await tui.until("Would you like to proceed")
+    await tui.until(lambda s: "proceed?" in s or "Exit plan" in s or "Do you want" in s)
     await tui.take("plan")
     await tui.keys("Down", "Down", "Down", "Down")
     await tui.take("plan-last-row")
@@ -316,31 +328,34 @@ async def plan(tui: Tui) -> None:
 
 async def fresh(tui: Tui) -> None:
     settled = Path(tui.environment["CLAUDE_CONFIG_DIR"]) / ".claude.json"
-    kept = settled.read_text()
     settled.write_text('{"hasCompletedOnboarding": true, "theme": "dark"}')
     await tui.start()
-    await asyncio.sleep(3)
+    await tui.until(lambda s: bool(s.strip()))
     await tui.take("api-key")
     await tui.stop()
-    settled.unlink()
+    settled.write_text('{"theme": "dark"}')
     await tui.start()
-    await asyncio.sleep(3)
+    await tui.until(lambda s: bool(s.strip()))
     await tui.take("onboarding-theme")
-    await tui.keys("Enter")
-    await tui.take("onboarding-next")
     await tui.stop()
-    settled.write_text(kept)
+
+
+def new_folder(width: int) -> Path:
+    """A folder of a short name: the screens show it."""
+    folder = Path(f"/tmp/dev{width}")
+    folder.mkdir(mode=0o700)
+    (folder / "work").mkdir()
+    return folder
 
 
 async def capture(out: Path, widths: list[int]) -> None:
     """All scenes at all widths, one after the other."""
-    out.mkdir(parents=True, exist_ok=True)
     scenes: list[Any] = [drafts, work, permissions, questions, plan, fresh]
     for width in widths:
-        folder = Path(tempfile.mkdtemp(prefix="capture-"))
-        (folder / "work").mkdir()
+        folder = new_folder(width)
         try:
-            async with ScriptedModel(script) as model:
+            async with ScriptedModel() as model:
+                model.script = partial(script, model)
                 environment = claude_environment(model.url, folder / "home")
                 for scene in scenes:
                     tui = Tui(out, width, folder, environment)
@@ -354,4 +369,5 @@ async def capture(out: Path, widths: list[int]) -> None:
 
 
 if __name__ == "__main__":
+    Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
     asyncio.run(capture(Path(sys.argv[1]), [int(w) for w in sys.argv[2:]] or [40, 80, 200]))

@@ -36,7 +36,16 @@ class Style(NamedTuple):
 
 PLAIN: Final = Style()
 
-_ON: Final = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "inverse", 8: "hidden", 9: "strike", 21: "underline"}
+_ON: Final = {
+    1: "bold",
+    2: "dim",
+    3: "italic",
+    4: "underline",
+    7: "inverse",
+    8: "hidden",
+    9: "strike",
+    21: "underline",
+}
 _OFF: Final = {
     22: ("bold", "dim"),
     23: ("italic",),
@@ -95,6 +104,7 @@ class _Reader:
     def __init__(self) -> None:
         self._style = PLAIN
         self._drawing = False
+        self._known: dict[tuple[Style, str], Style] = {}
         self._text: list[str] = []
         self._styles: list[Style] = []
         self._rows: list[Row] = []
@@ -161,9 +171,17 @@ class _Reader:
             end += 1
         if end < len(text) and "@" <= text[end] <= "~":
             if text[end] == "m":
-                self._style = _with(self._style, text[place:end])
+                self._style = self._after(text[place:end])
             return end + 1
         return end
+
+    def _after(self, parameters: str) -> Style:
+        """The style after one SGR sequence; a screen has few different ones and many of each."""
+        change = (self._style, parameters)
+        found = self._known.get(change)
+        if found is None:
+            found = self._known[change] = _with(*change)
+        return found
 
 
 def _after_string(text: str, place: int) -> int:
@@ -192,7 +210,7 @@ def _with(style: Style, parameters: str) -> Style:
         if code in (38, 48):
             colour, used = _colour([_number(f) for f in fields[place : place + 4]])
             place += used
-            style = style if colour is None else style._replace(**{"fg" if code == 38 else "bg": colour})
+            style = style if colour is None else _coloured(style, code, colour)
         else:
             style = _plain_code(style, code)
     return style
@@ -205,10 +223,14 @@ def _plain_code(style: Style, code: int) -> Style:
         return style._replace(**{_ON[code]: True})
     if code in _OFF:
         return style._replace(**{name: getattr(PLAIN, name) for name in _OFF[code]})
-    for start, stop, name, base in ((30, 37, "fg", 0), (40, 47, "bg", 0), (90, 97, "fg", 8), (100, 107, "bg", 8)):
-        if start <= code <= stop:
-            return style._replace(**{name: code - start + base})
+    for start, which, base in ((30, 38, 0), (40, 48, 0), (90, 38, 8), (100, 48, 8)):
+        if start <= code < start + 8:
+            return _coloured(style, which, code - start + base)
     return style
+
+
+def _coloured(style: Style, which: int, colour: Colour) -> Style:
+    return style._replace(fg=colour) if which == 38 else style._replace(bg=colour)
 
 
 def _with_sub(style: Style, parts: list[str]) -> Style:
@@ -222,7 +244,7 @@ def _with_sub(style: Style, parts: list[str]) -> Style:
     if rest[:1] == [2] and len(rest) >= 5:
         rest = [2, *rest[-3:]] if len(rest) == 5 else [2, *rest[2:5]]
     colour, _ = _colour(rest)
-    return style if colour is None else style._replace(**{"fg" if codes[0] == 38 else "bg": colour})
+    return style if colour is None else _coloured(style, codes[0], colour)
 
 
 def _colour(codes: list[int]) -> tuple[Colour, int]:

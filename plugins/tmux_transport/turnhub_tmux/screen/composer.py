@@ -1,12 +1,13 @@
 """Finding the place where one types, and what stands in it.
 
-It is found by its structure: between two rules, in a box, behind a bar, or (where an agent draws nothing around it)
-as the last prompt of the pane. Never by a word in a footer.
+It is found by its structure: between two rules, in a box, behind a bar, or (where nothing is drawn around it) as
+the last prompt of the pane. Never by a word in a footer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from turnhub_tmux.screen.cells import Row, width
@@ -23,7 +24,7 @@ ABSENT: Final = Composer(state="absent")
 
 
 class Place(NamedTuple):
-    """Where the composer is: its content is ``first`` up to ``last`` (exclusive), its frame ``top`` to ``bottom``."""
+    """Where the composer is: its content from ``first`` up to ``last``, all of it ``top`` up to ``bottom``."""
 
     top: int
     first: int
@@ -83,7 +84,7 @@ def _between_rules(frame: Frame, manifest: Manifest) -> Place | None:
         cut = hides_rows(frame.texts[top])
         if _prompt(frame.texts[top + 1], manifest) is None and not (cut and _indented(frame, top + 1, bottom)):
             continue
-        composer = _read(frame, manifest, top + 1, bottom, cut, width(frame.texts[bottom]))
+        composer = _read(frame, manifest, range(top + 1, bottom), cut=cut, columns=width(frame.texts[bottom]))
         return Place(top, top + 1, bottom, bottom + 1, composer)
     return None
 
@@ -117,7 +118,13 @@ def _box_at(frame: Frame, manifest: Manifest, top: int, bottom: int) -> Place | 
     inside = frame.texts[first][border(frame.texts[first]) :]
     if _prompt(inside, manifest, deepest=3) is None:
         return None
-    composer = _read(frame, manifest, first, bottom, hides_rows(frame.texts[top]), width(frame.texts[top]) - 2)
+    composer = _read(
+        frame,
+        manifest,
+        range(first, bottom),
+        cut=hides_rows(frame.texts[top]),
+        columns=width(frame.texts[top]) - 2,
+    )
     return Place(top, first, bottom, min(bottom + 1, len(frame)), composer)
 
 
@@ -133,7 +140,9 @@ def _behind_bar(frame: Frame, manifest: Manifest) -> Place | None:
         return None
     if any(said(text, manifest) for text in frame.texts[last:]):
         return None
-    return Place(first, first, last, last, _read(frame, manifest, first, last, False, frame.columns))
+    return Place(
+        first, first, last, last, _read(frame, manifest, range(first, last), cut=False, columns=frame.columns)
+    )
 
 
 def _bare_at(frame: Frame, manifest: Manifest, first: int) -> Place | None:
@@ -149,7 +158,9 @@ def _bare_at(frame: Frame, manifest: Manifest, first: int) -> Place | None:
     if paragraphs > _FOOTERS or any(indent(text) < 1 for text in below if text and not is_rule_like(text)):
         return None
     top = first - 1 if first - 1 in frame.rules else first
-    return Place(top, first, last, last, _read(frame, manifest, first, last, False, frame.columns))
+    return Place(
+        top, first, last, last, _read(frame, manifest, range(first, last), cut=False, columns=frame.columns)
+    )
 
 
 def is_rule_like(text: str) -> bool:
@@ -158,8 +169,9 @@ def is_rule_like(text: str) -> bool:
     return bool(bare_text) and not any(character.isalnum() for character in bare_text)
 
 
-def _read(frame: Frame, manifest: Manifest, first: int, last: int, cut: bool, columns: int) -> Composer:
-    rows = [_content(frame.rows[number], manifest, number == first) for number in range(first, last)]
+def _read(frame: Frame, manifest: Manifest, rows_of: range, *, cut: bool, columns: int) -> Composer:
+    first = rows_of.start
+    rows = [_content(frame.rows[number], manifest, number == first) for number in rows_of]
     mode = next((m for m in manifest.look.composer.modes if _begins(frame.texts[first], m)), "")
     state, kept = _state(frame, manifest, rows)
     text = mode + _joined(kept, columns)
@@ -212,13 +224,15 @@ def _state(frame: Frame, manifest: Manifest, rows: list[Row]) -> tuple[str, list
     if not frame.plain and manifest.placeholders.match(joined([row.text for row in rows])) and not any(
         style.bold for row in rows for style in row.styles
     ):  # fmt: skip
-        # A placeholder in some colour of its own is one still; the same words typed are plain or a colour of a draft.
+        # A placeholder in some colour of its own is one still; the same words typed have no colour.
         return ("ghost" if _all_tinted(rows) else "draft"), rows
     return "draft", _without_completion(rows, marks)
 
 
 def _all_tinted(rows: list[Row]) -> bool:
-    styles = [s for row in rows for c, s in zip(row.text, row.styles, strict=True) if not c.isspace() and not s.inverse]
+    styles = [
+        s for row in rows for c, s in zip(row.text, row.styles, strict=True) if not c.isspace() and not s.inverse
+    ]
     return all(style.fg is not None for style in styles)
 
 
@@ -244,7 +258,7 @@ def _joined(rows: list[Row], columns: int) -> str:
     texts = [row.text.rstrip(_CURSORS + " \xa0") if n == len(rows) - 1 else row.text.rstrip() for n, row in
              enumerate(rows)]  # fmt: skip
     out = texts[0] if texts else ""
-    for before, text in zip(texts, texts[1:], strict=False):
+    for before, text in pairwise(texts):
         word = text.split(" ", 1)[0]
         used = 2 + width(before)
         if before and word and used + 1 + width(word) >= columns > 20:

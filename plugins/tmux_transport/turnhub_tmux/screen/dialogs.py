@@ -28,7 +28,7 @@ _YES_NO: Final[frozenset[Means]] = frozenset({"yes", "yes_always", "no"})
 
 def dialog(frame: Frame, menu: Menu, manifest: Manifest) -> Dialog:
     """The dialog around ``menu``."""
-    first = _top(frame, menu.first, manifest)
+    first = top(frame, menu.first, manifest)
     rows = [unboxed(text).rstrip() for text in frame.texts[first : menu.first]]
     tabs, header = _tabs(frame, first, menu.first)
     body = _without_marks(rows)
@@ -36,7 +36,9 @@ def dialog(frame: Frame, menu: Menu, manifest: Manifest) -> Dialog:
     title, question = _heads(lines, body, header)
     if not lines and first:
         title = question = _spoken_above(frame, first, manifest)
-    kind = _kind(frame, menu, title, question, tabs, header, rows, manifest)
+    heads = [folded(title), folded(question), *(folded(row) for row in rows[:3])]
+    asks = bool(header or tabs)
+    kind = _structural(menu, rows, manifest, asks=asks) or _worded(menu, heads, manifest)
     options = _options(menu, kind, manifest)
     text = "\n".join(row.strip() if not row.startswith("   ") else row[1:] for row in body).strip("\n")
     return Dialog(
@@ -49,11 +51,12 @@ def dialog(frame: Frame, menu: Menu, manifest: Manifest) -> Dialog:
         command=_command(frame, first, menu.first, title, options) if kind == "permission" else None,
         multi=any(option.checked is not None for option in options),
         tabs=tabs,
-        digits=manifest.look.dialog.digits != "none" and all(o.key is not None for o in options if o.checked is None),
+        digits=manifest.look.dialog.digits != "none"
+        and all(o.key is not None for o in options if o.checked is None),
     )
 
 
-def _top(frame: Frame, menu_first: int, manifest: Manifest) -> int:
+def top(frame: Frame, menu_first: int, manifest: Manifest) -> int:
     """The row with which the dialog begins: behind the nearest rule, border or thing said above the menu."""
     for number in range(menu_first - 1, max(-1, menu_first - _TALLEST), -1):
         text = frame.texts[number]
@@ -140,26 +143,19 @@ def _heads(lines: Sequence[str], body: Sequence[str], header: str) -> tuple[str,
     return title, text
 
 
-def _kind(
-    frame: Frame,
-    menu: Menu,
-    title: str,
-    question: str,
-    tabs: Sequence[Tab],
-    header: str,
-    rows: Sequence[str],
-    manifest: Manifest,
-) -> DialogKind:
+def _structural(menu: Menu, rows: Sequence[str], manifest: Manifest, *, asks: bool) -> DialogKind | None:
+    """The kind, where the layout tells it whatever the words are. ``asks``: it has a header or pages."""
     labels = [folded(choice.label) for choice in menu.choices]
     meant = [means(choice.label, manifest, check=choice.checked is not None) for choice in menu.choices]
-    if "submit" in meant and any("review your answers" in folded(r) for r in rows):
+    reviewed = "submit" in meant and any("review your answers" in folded(row) for row in rows)
+    if reviewed or labels[:1] == ["submit answers"]:
         return "review"
-    if menu.shape != "inline" and labels[:1] == ["submit answers"]:
-        return "review"
-    asks = bool(header or tabs or "chat" in meant)
-    if asks:
-        return "question"
-    heads = [folded(title), folded(question), *(folded(row) for row in rows[:3])]
+    return "question" if asks or "chat" in meant else None
+
+
+def _worded(menu: Menu, heads: Sequence[str], manifest: Manifest) -> DialogKind:
+    """The kind by what stands above the options and in them."""
+    labels = [folded(choice.label) for choice in menu.choices]
     for kind, titles, options in manifest.kinds:
         if titles.first(heads) is not None or options.first(labels) is not None:
             return kind
@@ -167,9 +163,10 @@ def _kind(
         return "survey"
     if any(choice.checked is not None for choice in menu.choices):
         return "question"
-    if _YES_NO & set(meant):
+    meant = {means(choice.label, manifest) for choice in menu.choices}
+    if _YES_NO & meant:
         return "permission"
-    return "question" if "text" in meant or question.endswith("?") or title.endswith("?") else "other"
+    return "question" if "text" in meant or any(head.endswith("?") for head in heads[:2]) else "other"
 
 
 def _options(menu: Menu, kind: DialogKind, manifest: Manifest) -> tuple[Option, ...]:

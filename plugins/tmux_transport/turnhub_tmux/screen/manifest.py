@@ -204,7 +204,9 @@ def _find(kind: str, places: Sequence[Path]) -> Path:
         path = place.expanduser() / f"{kind}.toml"
         if path.is_file():
             return path
-    raise ConfigError(f"There is no screen manifest {kind!r}; there are: {', '.join(names(places))}; or name a file.")
+    raise ConfigError(
+        f"There is no screen manifest {kind!r}; there are: {', '.join(names(places))}; or name a file."
+    )
 
 
 def _merged(path: Path, places: Sequence[Path], seen: tuple[Path, ...]) -> dict[str, Any]:

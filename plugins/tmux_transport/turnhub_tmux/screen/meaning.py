@@ -17,30 +17,33 @@ _ALWAYS: Final = re.compile(
     r"always|don't ask|do not ask|never ask|(this|the|entire|whole|current) session|auto[- ]?(mode|accept|approve)"
     r"|accept edits|allow all|all edits|every time|from now on|permanently|bypass"
 )
-_YES: Final = re.compile(r"(yes|yep|ok|okay|allow|approve|accept|proceed|continue|confirm|run|trust|i trust|update)\b")
-_TEXT: Final = re.compile(r"(type something|type your|something else|other\b|tell \w+ what|enter (your|a) )")
+_YES: Final = re.compile(
+    r"(yes|yep|ok|okay|allow|approve|accept|proceed|continue|confirm|run|trust|i trust|update)\b"
+)
+_CANCEL: Final = re.compile(r"cancel|dismiss|close|go back|back")
+_CONSENT: Final[frozenset[Means]] = frozenset({"yes", "yes_always", "no"})
+_ROWS: Final[tuple[tuple[re.Pattern[str], Means], ...]] = (
+    (re.compile(r"type something|type your|something else|other$|tell \w+ what|enter (your|a) "), "text"),
+    (re.compile(r"chat about"), "chat"),
+    (re.compile(r"submit( answers?| all)?$"), "submit"),
+)
 
 
 def means(label: str, manifest: Manifest, *, check: bool = False, choice: bool = False) -> Means:
     """What ``label`` means. ``check``: the row has a check box. ``choice``: it is an answer to a question, whose
     words are the answer itself, so that "Yes" is one more choice."""
     text = folded(label)
-    for meaning, patterns in manifest.means:
-        if patterns.match(text):
-            return meaning
-    if _TEXT.match(text):
-        return "text"
-    if text.startswith("chat about"):
-        return "chat"
-    if re.fullmatch(r"submit( answers?| all)?", text):
-        return "submit"
+    named = next((meaning for meaning, patterns in manifest.means if patterns.match(text)), None)
+    if named is not None and not (choice and named in _CONSENT):
+        return named
+    moves = next((meaning for pattern, meaning in _ROWS if pattern.match(text)), None)
+    if moves is not None:
+        return moves
     if check:
         return "toggle"
     if choice:
         return "choose"
-    if re.fullmatch(r"cancel|dismiss|close|go back|back", text):
-        return "cancel"
-    return _consent(text)
+    return "cancel" if _CANCEL.fullmatch(text) else _consent(text)
 
 
 def _consent(text: str) -> Means:

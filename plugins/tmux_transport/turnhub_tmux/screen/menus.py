@@ -76,8 +76,8 @@ def find(frame: Frame, stop: int, manifest: Manifest, *, box_below: bool) -> Men
         stop -= 1
     for shape in manifest.look.dialog.shapes:
         menu = _BY_SHAPE[shape](frame, stop, manifest)
-        lost = lost or menu is None
-        if not menu:
+        if menu is None or isinstance(menu, Lost):
+            lost = lost or menu is not None
             continue
         if manifest.needed_hints.sources and not _has_needed(frame, menu, stop, manifest):
             continue
@@ -95,24 +95,22 @@ def _has_needed(frame: Frame, menu: Menu, stop: int, manifest: Manifest) -> bool
 # -- numbered ------------------------------------------------------------------------------------------------
 
 
-def _numbered(frame: Frame, stop: int, manifest: Manifest) -> Menu | bool | None:
+def _numbered(frame: Frame, stop: int, manifest: Manifest) -> Menu | Lost | None:
     return _of_entries(frame, stop, manifest, _NUMBER)
 
 
-def _radio(frame: Frame, stop: int, manifest: Manifest) -> Menu | bool | None:
+def _radio(frame: Frame, stop: int, manifest: Manifest) -> Menu | Lost | None:
     return _of_entries(frame, stop, manifest, _RADIO)
 
 
-def _of_entries(frame: Frame, stop: int, manifest: Manifest, shape: re.Pattern[str]) -> Menu | bool | None:
-    """The menu; False where there is none; None where there is one that cannot be read."""
+def _of_entries(frame: Frame, stop: int, manifest: Manifest, shape: re.Pattern[str]) -> Menu | Lost | None:
+    """The menu; Lost where there is one that cannot be read."""
     entries = [e for n in range(stop) if (e := _entry(frame.texts[n], n, manifest, shape)) is not None]
     for group in _groups(entries):
         sound = _sound(frame, group, stop, manifest)
-        if sound is None:
-            return None
-        if sound:
+        if sound is not None:
             return sound
-    return False
+    return None
 
 
 def _groups(entries: Sequence[_Entry]) -> list[list[_Entry]]:
@@ -129,21 +127,21 @@ def _groups(entries: Sequence[_Entry]) -> list[list[_Entry]]:
     return sorted(groups, key=lambda run: (any(e.marked for e in run), run[-1].row), reverse=True)
 
 
-def _sound(frame: Frame, run: list[_Entry], stop: int, manifest: Manifest) -> Menu | bool | None:
-    """The menu; False where this is none; None where it is one that cannot be read, so that no other counts."""
+def _sound(frame: Frame, run: list[_Entry], stop: int, manifest: Manifest) -> Menu | Lost | None:
+    """The menu; None where this is none; Lost where it is one that cannot be read, so that no other counts."""
     marked = any(entry.marked or entry.radio for entry in run)
     whole = [entry.number for entry in run] == list(range(1, len(run) + 1))
     after = _after(frame, run[-1].row + 1, stop, run[-1].column, manifest)
     loose = _loose(frame, run, manifest)
     marked = marked or any(choice.selected for choice in loose)
     if after is None:
-        return False
+        return None
     if not whole or not _unbroken(frame, run, manifest):
-        return None if marked or after else False
+        return Lost() if marked or after else None
     if not marked and not after:
-        return False
+        return None
     if len(run) < 2 and not after:
-        return False
+        return None
     choices = [_choice(frame, run, position, stop, manifest) for position in range(len(run))]
     ordered = sorted((*choices, *loose), key=lambda choice: choice.first)
     return Menu(choices=tuple(ordered), first=run[0].row, last=run[-1].row, hint=after, shape="numbered")
@@ -328,27 +326,27 @@ def _submitted(text: str, manifest: Manifest) -> bool:
 # -- without numbers ----------------------------------------------------------------------------------------------
 
 
-def _plain(frame: Frame, stop: int, manifest: Manifest) -> Menu | bool:
+def _plain(frame: Frame, stop: int, manifest: Manifest) -> Menu | Lost | None:
     """Rows in one column, one of them with the cursor, and a hint below."""
     for number in range(stop - 1, -1, -1):
         start, marked = _past_cursor(unboxed(frame.texts[number]), manifest)
         if marked and start <= 8:
             return _plain_at(frame, number, start, stop, manifest)
         if said(frame.texts[number], manifest):
-            return False
-    return False
+            return None
+    return None
 
 
-def _plain_at(frame: Frame, row: int, column: int, stop: int, manifest: Manifest) -> Menu | bool:
+def _plain_at(frame: Frame, row: int, column: int, stop: int, manifest: Manifest) -> Menu | Lost | None:
     first = row
-    while first and _plain_row(frame, first - 1, column, manifest):
+    while first and _plain_row(frame, first - 1, column):
         first -= 1
     last = row
-    while last + 1 < stop and _plain_row(frame, last + 1, column, manifest):
+    while last + 1 < stop and _plain_row(frame, last + 1, column):
         last += 1
     after = _after(frame, last + 1, stop, column, manifest)
     if not after or last - first > _MOST or last == first:
-        return False
+        return None
     choices = tuple(
         Choice(
             number=None,
@@ -364,12 +362,12 @@ def _plain_at(frame: Frame, row: int, column: int, stop: int, manifest: Manifest
     return Menu(choices=choices, first=first, last=last, hint=True, shape="plain")
 
 
-def _plain_row(frame: Frame, number: int, column: int, manifest: Manifest) -> bool:
+def _plain_row(frame: Frame, number: int, column: int) -> bool:
     text = unboxed(frame.texts[number])
     return bool(text.strip()) and indent(text) == column and not is_rule(text) and text.strip()[0] not in RULES
 
 
-def _buttons(frame: Frame, stop: int, manifest: Manifest) -> Menu | bool:
+def _buttons(frame: Frame, stop: int, manifest: Manifest) -> Menu | Lost | None:
     """Labels side by side in one row; the one drawn unlike the others is the one that Enter takes."""
     for number in range(stop - 1, max(-1, stop - 12), -1):
         lower = frame.texts[number].lower()
@@ -377,7 +375,7 @@ def _buttons(frame: Frame, stop: int, manifest: Manifest) -> Menu | bool:
             places = _side_by_side(lower, labels)
             if places:
                 return _row_of_buttons(frame, number, labels, places)
-    return False
+    return None
 
 
 def _side_by_side(text: str, labels: Sequence[str]) -> list[int]:
@@ -411,7 +409,7 @@ def _row_of_buttons(frame: Frame, number: int, labels: Sequence[str], places: Se
     return Menu(choices=choices, first=number, last=number, hint=True, shape="buttons")
 
 
-def _inline(frame: Frame, stop: int, manifest: Manifest) -> Menu | bool:
+def _inline(frame: Frame, stop: int, _: Manifest) -> Menu | Lost | None:
     """``1: Bad   2: Fine   3: Good   0: Dismiss`` as the last rows; a digit takes one."""
     first = stop
     found: list[Choice] = []
@@ -433,7 +431,7 @@ def _inline(frame: Frame, stop: int, manifest: Manifest) -> Menu | bool:
             for hit in hits
         ]
     if len(found) < 3 or len({choice.number for choice in found}) != len(found):
-        return False
+        return None
     return Menu(choices=tuple(found), first=first, last=stop - 1, hint=False, shape="inline")
 
 

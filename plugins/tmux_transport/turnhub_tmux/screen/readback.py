@@ -59,20 +59,16 @@ def _at_a_shell(wanted: str, screen: Screen) -> Readback:
 
 def _staged(needle: str, wanted: str, now: Screen, then: Screen | None) -> bool | None:
     composer = now.composer
-    if composer.state == "absent" and now.state in ("waiting", "unknown") and now.dialog is not None:
-        return None if then is not None else False
     if composer.state != "draft":
-        return False
+        # Behind a dialog there may be a composer with something in it, of which nothing is to be seen.
+        return None if composer.state == "absent" and now.state == "waiting" and then is not None else False
     text = squeezed(composer.text)
-    if wanted in text:
-        return True
-    if composer.truncated and _is_end(text, wanted):
+    if wanted in text or (composer.truncated and _is_end(text, wanted)):
         return True
     if composer.markers:
         return _in_paste(needle, now, then)
-    if wanted.startswith(text) and len(text) >= _SHORTEST_END:
-        return None  # a part of it: the rest may be on its way
-    return False
+    # A part of it: the rest may be on its way.
+    return None if wanted.startswith(text) and len(text) >= _SHORTEST_END else False
 
 
 def _is_end(shown: str, wanted: str) -> bool:
@@ -81,7 +77,7 @@ def _is_end(shown: str, wanted: str) -> bool:
 
 
 def _in_paste(needle: str, now: Screen, then: Screen | None) -> bool | None:
-    """Whether a collapsed paste in the composer is this text: it has to be new, and the text fit to be collapsed."""
+    """Whether a collapsed paste in the composer is this text: it is new, and the text is one to be collapsed."""
     if then is not None:
         return len(now.composer.markers) > len(then.composer.markers) or (
             then.composer.state != "draft" or now.composer.markers != then.composer.markers
@@ -102,7 +98,7 @@ def _look(wanted: str, capture: bytes | str, manifest: Manifest) -> _Look:
     text = "".join(rows)
     sent = text.count(wanted) or _tail_on_top(text, wanted)
     spoken = any(said(row, manifest) for row in screen.above)
-    return _Look(screen, sent, "".join(waiting).count(wanted), _below_last(rows, wanted, manifest), spoken)
+    return _Look(screen, sent, "".join(waiting).count(wanted), _below_last(rows, wanted), spoken)
 
 
 def _words(row: str) -> str:
@@ -120,7 +116,7 @@ def _tail_on_top(text: str, wanted: str) -> int:
     return 0
 
 
-def _below_last(rows: Sequence[str], wanted: str, manifest: Manifest) -> tuple[str, ...]:
+def _below_last(rows: Sequence[str], wanted: str) -> tuple[str, ...]:
     """The rows below the last place of the text; of them the first few, which do not change any more."""
     seen = ""
     for number in range(len(rows) - 1, -1, -1):
@@ -144,9 +140,8 @@ def _queued_rows(frame: Frame, screen: Screen, manifest: Manifest) -> set[int]:
         elif said(text, manifest) and not manifest.queue_marks.match(bare):
             if not manifest.busy_above.match(bare):
                 blocks = []
-        elif bare and blocks and text.startswith("  ") and not manifest.queue_marks.match(bare):
-            if number == blocks[-1][-1] + 1:
-                blocks[-1].append(number)
+        elif blocks and number == blocks[-1][-1] + 1 and text.startswith("  ") and not _mark(bare, manifest):
+            blocks[-1].append(number)
     if frame.plain:
         blocks = blocks[1:] if screen.state == "busy" and len(blocks) > 1 else blocks
     else:
@@ -154,23 +149,27 @@ def _queued_rows(frame: Frame, screen: Screen, manifest: Manifest) -> set[int]:
     return {number for block in blocks for number in block}
 
 
+def _mark(bare: str, manifest: Manifest) -> bool:
+    return not bare or manifest.queue_marks.match(bare)
+
+
 def _submitted(wanted: str, needle: str, now: _Look, then: _Look | None, staged: bool | None) -> bool | None:
+    composer = now.screen.composer
+    if staged and composer.text.startswith(("/", "@")):
+        return False  # what is completed here is listed above the composer, too
     if then is not None:
-        return _newly(wanted, needle, now, then, staged)
-    if now.sent:
-        return staged is not True
-    if staged:
-        return False
+        return _newly(now, then, staged)
+    if now.sent or staged:
+        return bool(now.sent) and staged is not True
     if _pasted_above(needle, now.screen):
         return True
-    if now.screen.composer.state == "ghost" and wanted in squeezed(now.screen.composer.text):
+    if composer.state == "ghost" and wanted in squeezed(composer.text):
         return False
-    if now.screen.composer.state == "absent":
-        return None if now.said or now.screen.dialog is not None else False
-    return None if now.said or now.queued else False
+    unsure = now.said or now.queued or now.screen.dialog is not None
+    return None if unsure else False
 
 
-def _newly(wanted: str, needle: str, now: _Look, then: _Look, staged: bool | None) -> bool | None:
+def _newly(now: _Look, then: _Look, staged: bool | None) -> bool | None:
     if now.sent > then.sent:
         return True
     if len(now.screen.markers) > len(then.screen.markers) and not now.screen.composer.markers:
@@ -179,7 +178,7 @@ def _newly(wanted: str, needle: str, now: _Look, then: _Look, staged: bool | Non
         return False
     if now.sent and now.sent == then.sent:
         stayed = now.after[0].startswith(then.after[0][:20]) if now.after and then.after else True
-        return False if stayed else True
+        return not stayed
     if now.screen.above == then.screen.above:
         return False
     return None
@@ -188,4 +187,6 @@ def _newly(wanted: str, needle: str, now: _Look, then: _Look, staged: bool | Non
 def _pasted_above(needle: str, screen: Screen) -> bool:
     """Whether a collapsed paste above the composer can only be this text, by its number of lines."""
     lines = needle.strip("\n").count("\n")
-    return lines > 0 and any(f"+{count} lines" in marker for marker in screen.markers for count in (lines, lines + 1))
+    return lines > 0 and any(
+        f"+{count} lines" in marker for marker in screen.markers for count in (lines, lines + 1)
+    )

@@ -1,0 +1,89 @@
+"""``turnhub screen``: what the reader sees on a pane. Heavy imports stay inside the command."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+if TYPE_CHECKING:
+    from turnhub_tmux.screen.types import Readback, Screen
+
+_WRONG: Final = 2
+_PATH: Final = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
+
+
+class _UsedWrongly(click.ClickException):
+    """One line on stderr, and exit code 2."""
+
+    exit_code = _WRONG
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"turnhub: {self.format_message()}", file=file, err=file is None)
+
+
+@click.command("screen")
+@click.option(
+    "--file", "file", type=_PATH, required=True, help="A saved screen (capture-pane -e -p); - for stdin."
+)
+@click.option("--kind", default="claude-code", show_default=True, help="A screen manifest: its name, or its file.")
+@click.option("--needle", help="A text that was typed: say whether it is submitted, queued or staged.")
+@click.option("--baseline", type=_PATH, help="The screen as it was before the text was typed.")
+@click.option("--json", "as_json", is_flag=True, help="For machines: JSON on stdout.")
+def screen(file: Path, kind: str, needle: str | None, baseline: Path | None, as_json: bool) -> None:
+    """Read a saved screen: its state, what stands in the composer, the dialog that holds the keyboard."""
+    from hub import ConfigError
+    from turnhub_tmux.screen.manifest import load
+    from turnhub_tmux.screen.places import folders
+    from turnhub_tmux.screen.readback import readback
+    from turnhub_tmux.screen.reader import read
+
+    try:
+        manifest = load(kind, folders())
+    except ConfigError as error:
+        raise _UsedWrongly(error.detail) from None
+    if baseline is not None and needle is None:
+        raise _UsedWrongly("--baseline makes sense with --needle only.")
+    after = _bytes(file)
+    before = None if baseline is None else _bytes(baseline)
+    seen = read(after, manifest)
+    found = None if needle is None else readback(needle, before, after, manifest)
+    click.echo(_json(seen, found) if as_json else _told(seen, found))
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    except OSError as error:
+        raise _UsedWrongly(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def _json(seen: Screen, found: Readback | None) -> str:
+    import msgspec
+
+    from turnhub_tmux.screen.view import as_dict
+
+    shown = as_dict(seen)
+    if found is not None:
+        shown |= msgspec.to_builtins(found)
+    return msgspec.json.encode(shown).decode()
+
+
+def _told(seen: Screen, found: Readback | None) -> str:
+    lines = [
+        f"state     {seen.state}: {'; '.join(seen.why)}",
+        f"composer  {seen.composer.state} {seen.composer.text!r}",
+    ]
+    if seen.dialog is not None:
+        lines.append(f"dialog    {seen.dialog.kind}: {seen.dialog.title} [{seen.dialog.fingerprint}]")
+        lines += [f"          {o.key or '-'}  {o.label}  ({o.means})" for o in seen.dialog.options]
+    if found is not None:
+        lines.append(f"text      submitted {found.submitted}, queued {found.queued}, staged {found.staged}")
+    return "\n".join(_harmless(line) for line in lines)
+
+
+def _harmless(line: str) -> str:
+    """Without what a terminal would act on: the screen of an agent is not to be trusted."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in line)
