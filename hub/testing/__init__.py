@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from hub.testing.asgi import AsgiTransport, asgi_client
     from hub.testing.contract import Scenarios, TransportContract
     from hub.testing.model import (
         ScriptedModel,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AsgiTransport",
     "Cut",
     "Drop",
     "EventRules",
@@ -75,6 +77,7 @@ __all__ = [
     "Use",
     "allow",
     "answer",
+    "asgi_client",
     "ask_user",
     "claude_environment",
     "deny",
@@ -85,6 +88,8 @@ __all__ = [
 ]
 
 _HOME: Final[dict[str, str]] = {
+    "AsgiTransport": "asgi",
+    "asgi_client": "asgi",
     "RehearsalModel": "rehearsal",
     "ModelRequest": "model_wire",
     "reply": "model_script",

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from hub import ids
 from hub.front.app import create_app
 from hub.testing.asgi import asgi_client
 from hub.tokens import SCOPES, Tokens
@@ -15,7 +14,7 @@ from tests.front.door import Door, problem
 
 pytestmark = pytest.mark.anyio
 
-SID, ASK = ids.session_id(), ids.ask_id(ids.session_id())
+SID, ASK, MESSAGE = "ses_" + "0" * 26, f"ask_{'0' * 26}_{'0' * 26}", "msg_" + "0" * 26
 ROUTES = [
     ("GET", "/readyz", "read"),
     ("GET", "/metrics", "read"),
@@ -35,7 +34,7 @@ ROUTES = [
     ("GET", "/v1/asks", "read"),
     ("GET", f"/v1/asks/{ASK}", "read"),
     ("POST", f"/v1/asks/{ASK}/answer", "approve"),
-    ("DELETE", f"/v1/sessions/{SID}/queue/{ids.message_id()}", "send"),
+    ("DELETE", f"/v1/sessions/{SID}/queue/{MESSAGE}", "send"),
 ]
 
 

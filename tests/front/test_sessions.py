@@ -17,6 +17,7 @@ from tests.front.door import Door, Json, problem
 from tests.store.desk import LEASE_MS, failed, stamped
 
 pytestmark = pytest.mark.anyio
+NOBODYS = "ses_" + "0" * 26
 
 
 async def shown(door: Door, sid: str) -> Json:
@@ -101,7 +102,7 @@ async def test_a_bad_limit_is_not_acceptable(door: Door, query: str) -> None:
     assert "limit" in (await problem(await door.client.get(f"/v1/sessions?{query}"), 422, "invalid"))["detail"]
 
 
-@pytest.mark.parametrize("before", ["x", "-1", "²." + ids.session_id(), ids.session_id()])
+@pytest.mark.parametrize("before", ["x", "-1", "²." + NOBODYS, NOBODYS])
 async def test_a_bad_page_is_a_bad_cursor(door: Door, before: str) -> None:
     """Also a session that is not there."""
     await problem(await door.client.get("/v1/sessions", params={"before": before}), 400, "bad_cursor")
@@ -200,7 +201,7 @@ async def test_deleting_waits_for_the_turn_or_for_force(door: Door) -> None:
     await problem(await door.client.delete(f"{path}?force=perhaps"), 422, "invalid")
 
 
-@pytest.mark.parametrize("sid", [ids.session_id(), "x", "ses_", "%00", "ses_%ff", "%2e%2e%2f", "a" * 3000])
+@pytest.mark.parametrize("sid", [NOBODYS, "x", "ses_", "%00", "ses_%ff", "%2e%2e%2f", "a" * 3000])
 async def test_what_is_not_there_is_not_found(door: Door, sid: str) -> None:
     """On every route of a session, however its id looks."""
     for method, rest, body in (

@@ -129,11 +129,11 @@ async def test_a_slow_but_moving_client_is_served() -> None:
     client, sent = Client(), []
 
     async def slowly(message: Message) -> None:
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.04)
         sent.append(message)
 
-    await EventStream(Frames(*[FRAME] * 10, None), stuck_s=0.1)(scope(), client.receive, slowly)
-    assert len(sent) == 13
+    await EventStream(Frames(*[FRAME] * 30, None), stuck_s=1)(scope(), client.receive, slowly)
+    assert len(sent) == 33
 
 
 async def test_a_server_that_cannot_cut_off_is_told() -> None:
