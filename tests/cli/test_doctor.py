@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from hub import __version__
 from hub.cli.main import turnhub
+from hub.errors import StoreUnavailable
 from hub.statedir import HubNote, write_note
 from tests.clihub import CliHub
 
@@ -140,6 +141,18 @@ def test_a_store_that_is_away_is_named_without_its_password() -> None:
     away = examine(text, code=1)["store"]
     assert f"127.0.0.1:{port}" in away["detail"]
     assert "SESAME" not in json.dumps(away)
+
+
+def test_an_embedded_store_that_does_not_run_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """There is none for this machine, or it cannot be started."""
+
+    def none() -> Path:
+        raise StoreUnavailable("There is no embedded store for this machine.")
+
+    monkeypatch.setattr("hub.store.valkey.server_binary", none)
+    assert "There is no embedded store" in examine(GOOD, code=1)["store"]["detail"]
+    monkeypatch.setattr("hub.store.valkey.server_binary", lambda: tmp_path / "absent")
+    assert "does not run" in examine(GOOD, code=1)["store"]["detail"]
 
 
 @pytest.fixture
