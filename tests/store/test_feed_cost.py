@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -10,6 +11,7 @@ import pytest
 import redis
 
 from hub import ids
+from hub.store.channels import FeedBounds, HubChannel
 from hub.store.connect import Connections
 from hub.store.doorbell import Doorbell
 from hub.store.feed import Feed
@@ -94,7 +96,7 @@ async def test_attaching_wakes_nobody_who_waits(redis_desk: Desk, redis_server: 
         waiting = await attached(feed, claim.session_id)
         reading = asyncio.ensure_future(waiting.read())
         await asyncio.sleep(0)
-        rung = asyncio.ensure_future(feed._channels[waiting._channel.name].wait())
+        rung = asyncio.ensure_future(feed._channels[waiting._channel.name].wait(math.inf))
         newcomer = await attached(feed, claim.session_id)
         assert not rung.done()
         await redis_desk.append(claim, 1, "now")
@@ -131,3 +133,17 @@ def test_a_cursor_reaches_the_newest_number_even_where_its_event_is_gone() -> No
     assert frames.after(4, View(turn_id="turn_a")).cursor == 4
     assert frames.after(1, View()).frames == b"y"
     assert frames.after(0, View(turn_id=ids.turn_id())).cursor == 4
+
+
+async def test_who_waits_is_woken_when_a_comment_is_due_and_not_before() -> None:
+    """A pulse over thousands of quiet streams wakes those whose time has come, and nobody else."""
+    channel = HubChannel("th:hub", FeedBounds())
+    later = asyncio.ensure_future(channel.wait(channel.clock() + 1000.0))
+    await asyncio.sleep(0)
+    channel.ring_if_due()
+    await asyncio.sleep(0)
+    assert not later.done()
+    sooner = asyncio.ensure_future(channel.wait(channel.clock()))
+    await asyncio.sleep(0)
+    channel.ring_if_due()
+    await asyncio.gather(later, sooner)
