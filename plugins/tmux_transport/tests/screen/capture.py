@@ -127,10 +127,12 @@ class Tui:
             await asyncio.sleep(gap)
 
     async def paste(self, text: str) -> None:
-        """One bracketed paste."""
+        """One bracketed paste; returns when it shows."""
+        before = await self.plain()
         await self.tmux("load-buffer", "-b", "b", "-", stdin=text.encode())
         await self.tmux("paste-buffer", "-p", "-d", "-b", "b")
-        await asyncio.sleep(0.4)
+        await self.until(lambda seen: seen != before, 5)
+        await asyncio.sleep(0.6)
 
     async def plain(self) -> str:
         """The screen without colours."""
@@ -150,8 +152,12 @@ class Tui:
 
     async def take(self, name: str) -> None:
         """Keep the screen as it stands (after it has settled)."""
-        await asyncio.sleep(0.5)
-        data = await self.tmux("capture-pane", "-e", "-p")
+        data = ""
+        for _ in range(8):
+            await asyncio.sleep(0.5)
+            before, data = data, await self.tmux("capture-pane", "-e", "-p")
+            if data == before:
+                break
         (self.out / f"claude-2.1.332-w{self.width}-{name}.ansi").write_text(data)
 
     async def say(self, text: str) -> None:
@@ -197,7 +203,7 @@ async def drafts(tui: Tui) -> None:
     await tui.take("at-menu")
     await tui.keys("C-c")
     await tui.say("日本語テキスト 😀 ｆｕｌｌ café " * 4)
-    await tui.until("ECHO of")
+    await tui.until(lambda s: "ECHO of 79" in s and "esc to" not in s)
     await tui.paste("日本語テキスト 😀 の下書き " * 8)
     await tui.take("draft-wide")
     await tui.keys("C-c")

@@ -12,14 +12,14 @@ from turnhub_tmux.screen.answers import CannotAnswerError, Shape, form
 from turnhub_tmux.screen.manifest import Manifest
 from turnhub_tmux.screen.readback import readback
 from turnhub_tmux.screen.reader import read
-from turnhub_tmux.screen.types import Dialog, Key, Paste
+from turnhub_tmux.screen.types import Dialog, Key
 
 DATA: Final = Path(__file__).parent / "data"
 CASES: Final[list[dict[str, Any]]] = msgspec.json.decode((DATA / "screen_cases.json").read_bytes())
 LABELS: Final[dict[str, str]] = msgspec.json.decode((DATA / "panes" / "labels.json").read_bytes())
 
 
-def group(*names: str) -> Any:
+def group(*names: str) -> pytest.MarkDecorator:
     """A parameter for each case of these groups that has a screen or keys."""
     found = [case for case in CASES if case["group"] in names and ("pane" in case or "keys" in case)]
     return pytest.mark.parametrize("case", found, ids=[case["name"] for case in found])
@@ -149,4 +149,3 @@ def test_own_words_are_refused_where_they_cannot_be_typed(shapes: list[Shape]) -
     """With ticks or several questions nothing is typed."""
     with pytest.raises(CannotAnswerError):
         form(shapes, text="as a table")
-    assert Paste("x") != Key("x")

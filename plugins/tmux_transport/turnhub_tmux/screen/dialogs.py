@@ -5,18 +5,20 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
+from turnhub_tmux.screen.cells import width
 from turnhub_tmux.screen.composer import said
 from turnhub_tmux.screen.frame import Frame, greyed
 from turnhub_tmux.screen.manifest import Manifest
 from turnhub_tmux.screen.meaning import means
 from turnhub_tmux.screen.menus import Choice, Menu, is_hint
-from turnhub_tmux.screen.text import folded, indent, is_bottom, is_rule, is_top, joined, squeezed, unboxed
+from turnhub_tmux.screen.text import folded, indent, is_bottom, is_fence, is_rule, is_top, squeezed, unboxed
 from turnhub_tmux.screen.types import Dialog, DialogKind, Means, Option, Tab
 
 _TALLEST: Final = 400
-_FENCE: Final = "╌┄┈╍┅┉"
+_EAVES: Final = "▔▔▔"  # the upper edge of a dialog that has rules of its own inside
 _TAB: Final = re.compile(r"([☐☑☒✔✓]) +([^☐☑☒✔✓→←]+)")
 _TIMER: Final = re.compile(
     r"\(\s*\d+ ?(s|sec|seconds|ms|m|min)\s*\)|\b(in|after|for) \d+ ?(s|sec|seconds?)\b"
@@ -32,13 +34,15 @@ def dialog(frame: Frame, menu: Menu, manifest: Manifest) -> Dialog:
     rows = [unboxed(text).rstrip() for text in frame.texts[first : menu.first]]
     tabs, header = _tabs(frame, first, menu.first)
     body = _without_marks(rows)
-    lines = [row for row in body if row.strip()]
-    title, question = _heads(lines, body, header)
-    if not lines and first:
+    header = header or next((tab.label for tab in tabs if tab.current and folded(tab.label) != "submit"), "")
+    title, question = _heads(frame, body, header)
+    if not body and first:
         title = question = _spoken_above(frame, first, manifest)
     heads = [folded(title), folded(question), *(folded(row) for row in rows[:3])]
     asks = bool(header or tabs)
     kind = _structural(menu, rows, manifest, asks=asks) or _worded(menu, heads, manifest)
+    if kind not in ("question", "other") and not question.endswith(("?", ":")):
+        question = title
     options = _options(menu, kind, manifest)
     text = "\n".join(row.strip() if not row.startswith("   ") else row[1:] for row in body).strip("\n")
     return Dialog(
@@ -60,7 +64,7 @@ def top(frame: Frame, menu_first: int, manifest: Manifest) -> int:
     """The row with which the dialog begins: behind the nearest rule, border or thing said above the menu."""
     for number in range(menu_first - 1, max(-1, menu_first - _TALLEST), -1):
         text = frame.texts[number]
-        if is_top(text) or (is_rule(text) and not _FENCE.count(text.strip()[0])):
+        if is_top(text) or (is_rule(text) and indent(text) <= 1) or text.lstrip()[:3] == _EAVES:
             return number + 1
         if said(text, manifest) and indent(text) == 0:
             return number + 1 if not _is_header(text) else number
@@ -89,13 +93,16 @@ def _tabs(frame: Frame, first: int, stop: int) -> tuple[tuple[Tab, ...], str]:
         if bare.startswith("←") or bare.endswith("→"):
             hits = list(_TAB.finditer(text))
             shown = [frame.rows[number].styles[min(h.start(2), len(frame.rows[number].styles) - 1)] for h in hits]
-            return tuple(
-                Tab(label=hit.group(2).strip(), done=hit.group(1) not in "☐", current=_stands_out(shown, place))
-                for place, hit in enumerate(hits)
-            ), ""
+            return tuple(_tab(hit, current=_stands_out(shown, place)) for place, hit in enumerate(hits)), ""
         if bare[:1] in ("☐", "☒", "☑") and len(bare) > 2:
             return (), bare[1:].strip()
     return (), ""
+
+
+def _tab(hit: re.Match[str], *, current: bool) -> Tab:
+    label = hit.group(2).strip()
+    # The last page wears a tick from the start.
+    return Tab(label=label, done=hit.group(1) != "☐" and folded(label) != "submit", current=current)
 
 
 def _stands_out(styles: Sequence[object], place: int) -> bool:
@@ -108,7 +115,7 @@ def _without_marks(rows: Sequence[str]) -> list[str]:
     kept = []
     for row in rows:
         bare = row.strip()
-        if bare and (is_rule(bare) or is_top(bare) or is_bottom(bare) or set(bare) <= set(_FENCE)):
+        if bare and (is_rule(bare) or is_top(bare) or is_bottom(bare) or is_fence(bare)):
             kept.append("")
         elif bare.startswith("←") and bare.endswith("→"):
             continue
@@ -121,26 +128,34 @@ def _without_marks(rows: Sequence[str]) -> list[str]:
     return kept
 
 
-def _heads(lines: Sequence[str], body: Sequence[str], header: str) -> tuple[str, str]:
-    """The title and the question: the first row, and the last paragraph above the options."""
-    if not lines:
+def _heads(frame: Frame, body: Sequence[str], header: str) -> tuple[str, str]:
+    """The title and the question: the first sentence, and the last paragraph above the options."""
+    if not body:
         return header, ""
-    question: list[str] = []
+    paragraph: list[str] = []
     for row in reversed(body):
+        if not row.strip() or indent(row) != indent(body[-1]):
+            break
+        paragraph.insert(0, row)
+    question = _unwrapped(frame, paragraph, last=True)
+    title = header or _unwrapped(frame, body, last=False)
+    return title, title if title.endswith("?") and not question.endswith("?") else question
+
+
+def _unwrapped(frame: Frame, rows: Sequence[str], *, last: bool) -> str:
+    """The first (or last) line of a paragraph, together with the rows that it was wrapped over."""
+    lines: list[str] = []
+    before = ""
+    for row in rows:
         if not row.strip():
             break
-        question.insert(0, row.strip())
-        if indent(row) != indent(body[-1]):
-            question.pop(0)
-            break
-    text = joined(question)
-    sentences = re.split(r"(?<=[.!:]) (?=[A-Z])", text)
-    if sentences[-1].endswith("?"):
-        text = sentences[-1] if len(sentences) > 1 and len(question) > 2 else text
-    title = header or lines[0].strip()
-    if not text.endswith("?") and lines[0].strip().endswith("?"):
-        text = lines[0].strip()
-    return title, text
+        full = before and width(before) + 1 + width(row.split()[0]) > frame.columns - 3
+        if full and indent(row) == indent(before):
+            lines[-1] += f" {row.strip()}"
+        else:
+            lines.append(row.strip())
+        before = row
+    return (lines[-1] if last else lines[0]) if lines else ""
 
 
 def _structural(menu: Menu, rows: Sequence[str], manifest: Manifest, *, asks: bool) -> DialogKind | None:
@@ -215,9 +230,9 @@ def _with_text_row(choices: Sequence[Choice], options: list[Option]) -> list[Opt
 def _command(frame: Frame, first: int, stop: int, title: str, options: Sequence[Option]) -> str | None:
     """What would be run: what stands between fences, behind ``$``, or under the title where it is not grey."""
     texts = [unboxed(text) for text in frame.texts[first:stop]]
-    fences = [n for n, text in enumerate(texts) if text.strip() and set(text.strip()) <= set(_FENCE)]
+    fences = [n for n, text in enumerate(texts) if is_fence(text)]
     if len(fences) >= 2 and "command" in folded(title):
-        return "\n".join(text.strip() for text in texts[fences[0] + 1 : fences[-1]]).strip() or None
+        return _rejoined(frame, texts[fences[0] + 1 : fences[-1]]) or None
     for n, text in enumerate(texts):
         if text.strip().startswith("$ "):
             more = [t.strip() for t in _until_blank(texts[n + 1 :])]
@@ -227,6 +242,15 @@ def _command(frame: Frame, first: int, stop: int, title: str, options: Sequence[
         if colon and folded(head) in ("always allow", "never allow"):
             return next((t.strip() for t in texts if t.strip().startswith(start.rstrip("*… "))), None)
     return _under_title(frame, first, texts) if "command" in folded(title) else None
+
+
+def _rejoined(frame: Frame, texts: Sequence[str]) -> str:
+    """Lines of which a long one was broken at the very edge, anywhere in a word."""
+    out = ""
+    for before, text in pairwise(("", *texts)):
+        broken = before and width(before) >= frame.columns - 1
+        out += text.strip() if broken or not out else f"\n{text.strip()}"
+    return out.strip()
 
 
 def _under_title(frame: Frame, first: int, texts: Sequence[str]) -> str | None:

@@ -15,7 +15,7 @@ from turnhub_tmux.screen.cells import Row, width
 from turnhub_tmux.screen.composer import said
 from turnhub_tmux.screen.frame import Frame, grey, greyed
 from turnhub_tmux.screen.manifest import Manifest
-from turnhub_tmux.screen.text import RULES, folded, indent, is_bottom, is_rule, is_top, joined, unboxed
+from turnhub_tmux.screen.text import RULES, folded, indent, is_bottom, is_fence, is_rule, is_top, joined, unboxed
 
 LONGEST_LABEL: Final = 200
 _MOST: Final = 60
@@ -204,6 +204,10 @@ def _loose(frame: Frame, run: list[_Entry], manifest: Manifest) -> list[Choice]:
     return found
 
 
+def _is_loose(text: str, manifest: Manifest) -> bool:
+    return folded(text[_past_cursor(text, manifest)[0] :]) in _LOOSE
+
+
 def _loose_choice(row: int, label: str, marked: bool, column: int) -> Choice:
     return Choice(
         number=None, label=label, description="", checked=None, selected=marked, first=row, column=column
@@ -242,8 +246,8 @@ def _words(frame: Frame, entry: _Entry, end: int, manifest: Manifest) -> tuple[s
     while number < end and _goes_on(frame, entry, number, manifest):
         label.append(_beside(unboxed(frame.texts[number]).strip()))
         number += 1
-    rest = [_beside(unboxed(frame.texts[n]).strip()) for n in range(number, end)]
-    rest = [text for text in rest if text and not is_rule(text) and folded(text) not in _LOOSE]
+    below = [unboxed(frame.texts[n]) for n in range(number, end)]
+    rest = [_beside(t.strip()) for t in below if t.strip() and not is_rule(t) and not _is_loose(t, manifest)]
     return _short(_key_hint(joined(label), manifest)), joined(rest)
 
 
@@ -296,10 +300,13 @@ def is_hint(text: str, manifest: Manifest) -> bool:
 def _after(frame: Frame, first: int, stop: int, column: int, manifest: Manifest) -> bool | None:
     """Whether a hint follows the menu; None where something follows that ends it."""
     hint = False
+    fenced = False
     paragraph = False  # inside a paragraph that began with a hint, which may be wrapped
     for number in range(first, stop):
         text = unboxed(frame.texts[number])
-        if not text.strip() or is_rule(text) or is_top(text) or is_bottom(text):
+        if is_fence(text):
+            fenced = not fenced
+        if fenced or not text.strip() or _is_line(text):
             paragraph = paragraph and bool(text.strip())
             continue
         if said(frame.texts[number], manifest) or _submitted(text, manifest):
@@ -312,6 +319,10 @@ def _after(frame: Frame, first: int, stop: int, column: int, manifest: Manifest)
             continue
         return None
     return hint
+
+
+def _is_line(text: str) -> bool:
+    return is_rule(text) or is_top(text) or is_bottom(text) or is_fence(text)
 
 
 def _submitted(text: str, manifest: Manifest) -> bool:

@@ -11,6 +11,7 @@ _QUOTES: Final = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "＇": "'", "
 _INVISIBLE: Final = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\u200d\ufe0e\ufe0f\xad"))
 _BORDERS: Final = "│┃║|▌▐▏▎▍"
 RULES: Final = "─━═▔▁"
+_FENCES: Final = frozenset("╌┄┈╍┅┉")
 _MORE: Final = re.compile(r"[↑↓] ?\d+ more")
 
 
@@ -37,6 +38,12 @@ def is_rule(text: str) -> bool:
     drawn = sum(character in RULES for character in bare)
     return drawn == len(bare) or (drawn >= 4 and bare.startswith(bare[0] * 2) and bare.endswith(bare[-1] * 1)
                                   and bare[-1] in RULES)  # fmt: skip
+
+
+def is_fence(text: str) -> bool:
+    """Whether a row is a broken line, as it stands around code inside a dialog."""
+    bare = text.strip()
+    return len(bare) >= 3 and set(bare) <= _FENCES
 
 
 def hides_rows(rule: str) -> bool:
