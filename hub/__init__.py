@@ -46,8 +46,21 @@ if TYPE_CHECKING:
         Verdict,
     )
     from hub.turn import Completed, Ending, Failed, Interrupted
+    from hub.typist import (
+        CannotConvey,
+        Cleared,
+        Conveyed,
+        Hold,
+        Pace,
+        PlaceLost,
+        PlaceTaken,
+        Sight,
+        TerminalFailed,
+        Typist,
+        undelivered,
+    )
 
-_HOMES = ("errors", "events", "turn", "asks", "transport", "hookspecs")
+_HOMES = ("errors", "events", "turn", "asks", "transport", "typist", "hookspecs")
 
 __version__ = "0.1.0"
 
@@ -62,10 +75,13 @@ __all__ = [
     "AskRequest",
     "By",
     "Cancellation",
+    "CannotConvey",
     "Capability",
+    "Cleared",
     "Completed",
     "ConfigError",
     "Connection",
+    "Conveyed",
     "Digest",
     "Distillate",
     "Distilled",
@@ -74,10 +90,14 @@ __all__ = [
     "Failed",
     "FinishedTurn",
     "Gap",
+    "Hold",
     "HubError",
     "Interrupted",
     "Message",
     "MessageDelivered",
+    "Pace",
+    "PlaceLost",
+    "PlaceTaken",
     "PluginError",
     "PolicyBundle",
     "Question",
@@ -87,21 +107,25 @@ __all__ = [
     "Resolution",
     "SessionInfo",
     "Settlement",
+    "Sight",
     "Status",
     "SteerUnsupported",
     "Terminal",
+    "TerminalFailed",
     "Text",
     "TextDelta",
     "ToolFinished",
     "ToolStarted",
     "Transport",
     "TurnContext",
+    "Typist",
     "Usage",
     "UserMessage",
     "Verdict",
     "WithdrawnAsk",
     "__version__",
     "hookimpl",
+    "undelivered",
 ]
 
 

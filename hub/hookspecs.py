@@ -48,10 +48,15 @@ class PolicyBundle(Struct, frozen=True, kw_only=True):
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """What a verifier is given about a delivery: the message and what was seen around it."""
+    """What a verifier is given about a delivery: the message and what was seen around it.
+
+    ``text`` is the message in the form in which the agent takes it. ``before`` and ``after`` are what the typist
+    saw (:attr:`Sight.seen`) before it typed, and now; ``before`` is empty when nobody knows any more.
+    """
 
     session: SessionInfo
     message: Message
+    text: str = ""
     before: Mapping[str, Any] = field(default_factory=dict)
     after: Mapping[str, Any] = field(default_factory=dict)
 

@@ -27,6 +27,7 @@ from hub.statedir import HubNote, private_dir, remove_note, write_note
 from hub.store import embedded
 from hub.store.connect import Connections
 from hub.store.doorbell import Doorbell
+from hub.store.exclusive import Exclusive
 from hub.store.feed import Feed
 from hub.store.overview import Overview
 from hub.store.store import Bounds, Store
@@ -176,6 +177,7 @@ def _runner(parts: _Parts) -> Runner:
         overview=parts.overview,
         work=parts.work,
         doorbell=parts.doorbell,
+        exclusive=Exclusive(parts.store.redis),
         metrics=parts.metrics,
     )
     return Runner(services, __version__)

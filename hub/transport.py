@@ -7,7 +7,8 @@ the rest: numbering, storing, fencing, streaming, asking people, ending honestly
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal, Protocol, TypeAlias, get_args, runtime_checkable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 from msgspec import Struct, field
 
@@ -29,6 +30,9 @@ from hub.events import (
     VerdictName,
 )
 from hub.turn import Ending, Failed
+
+if TYPE_CHECKING:
+    from hub.typist import Hold, Typist
 
 TransportEvent: TypeAlias = (
     MessageDelivered | Status | TextDelta | ReasoningDelta | Text | Reasoning | ToolStarted | ToolFinished
@@ -133,6 +137,21 @@ class TurnContext(Protocol):
 
     async def ask_delivered(self, ask_id: str) -> None:
         """Say that the agent really took the settlement of ``ask_id``."""
+
+    @property
+    def delivered(self) -> Verdict | None:
+        """What is known about the delivery of the turn's message, also from before this runner took the turn."""
+
+    async def deliver(self, typist: Typist, message: Message | None = None) -> Verdict:
+        """Type the turn's message, once: deliver, verify, clear, retype. Emits ``message_delivered``, once a
+        turn: when it is known already what became of the message, that is returned and nothing is typed. With
+        other words (``message``) for the running turn nothing is emitted. Raises CannotConvey, with nothing
+        typed: :func:`hub.undelivered` makes the ending of it, and of a verdict that is no success."""
+
+    def exclusive(self, place: str) -> AbstractAsyncContextManager[Hold]:
+        """The lock of a terminal, across all processes: hold it while keys are pressed outside of
+        :meth:`deliver`, and ask :meth:`Hold.check` before each. Raises PlaceTaken where somebody has it for
+        too long."""
 
     async def remember(self, **values: str) -> None:
         """Keep small values with the session, for later turns and other processes."""

@@ -14,6 +14,7 @@ from msgspec import Struct
 from hub.events import (
     AnyEvent,
     FailureCode,
+    MessageDelivered,
     Reasoning,
     ReasoningDelta,
     Status,
@@ -98,6 +99,7 @@ class TurnTally:
     def __init__(self) -> None:
         self.spoke = False
         self.reasoned = False
+        self.delivered: MessageDelivered | None = None
         self.terminal: Terminal | None = None
         self._open_blocks: dict[tuple[type[_BLOCK], int], list[str]] = {}
         self._tools: set[str] = set()
@@ -112,6 +114,8 @@ class TurnTally:
     def feed(self, event: AnyEvent | Unknown) -> None:
         """Take the turn's next event into account."""
         match event:
+            case MessageDelivered():
+                self.delivered = event
             case TextDelta() | ReasoningDelta():
                 kind = Text if isinstance(event, TextDelta) else Reasoning
                 self._open_blocks.setdefault((kind, event.block), []).append(event.text)

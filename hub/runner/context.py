@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 
 from hub.asks import Answer, AskRequest
 from hub.errors import PluginError
-from hub.events import AnyEvent, Status
+from hub.events import AnyEvent, MessageDelivered, Status
 from hub.runner.asking import Asking
+from hub.runner.delivering import Delivering
 from hub.runner.silence import Silence
 from hub.runner.sound import sound, sound_event
 from hub.runner.writer import Writer
 from hub.store.records import Taken
 from hub.store.store import Store
-from hub.transport import Message, SessionInfo
+from hub.transport import Message, SessionInfo, Verdict
 from hub.turn import Failed
+from hub.typist import Hold, Typist
 
 
 class Cancel:
@@ -51,6 +54,7 @@ class LiveTurn:
         *,
         writer: Writer,
         asking: Asking,
+        delivering: Delivering,
         silence: Silence,
         adopted: bool,
     ) -> None:
@@ -62,6 +66,8 @@ class LiveTurn:
         self._taken = taken
         self._writer = writer
         self._asking = asking
+        self._delivering = delivering
+        self._one_delivery = asyncio.Lock()
         self._silence = silence
         self._clock = asyncio.get_running_loop().time
         self._closed = False
@@ -103,6 +109,31 @@ class LiveTurn:
         """Say that the agent really took the settlement of ``ask_id``."""
         self._check_open("reported an ask's delivery")
         await self._asking.delivered(ask_id)
+
+    @property
+    def delivered(self) -> Verdict | None:
+        """What is known about the delivery of the turn's message, also from before this runner took the turn."""
+        return self._delivering.known
+
+    async def deliver(self, typist: Typist, message: Message | None = None) -> Verdict:
+        """Type the turn's message, once, and say what is known of it; or further words for the running turn."""
+        self._check_open("delivered")
+        try:
+            if message is not None:
+                return await self._delivering.words(typist, message)
+            async with self._one_delivery:
+                if (known := self.delivered) is not None:
+                    return known
+                verdict = await self._delivering.message(typist, self.message)
+                told = MessageDelivered(verdict=verdict.verdict, proof=verdict.proof, detail=verdict.detail)
+                await self.emit(told)
+                return verdict
+        finally:
+            self._silence.broken(self._clock())
+
+    def exclusive(self, place: str) -> AbstractAsyncContextManager[Hold]:
+        """The lock of a terminal, across all processes."""
+        return self._delivering.exclusive(place)
 
     async def remember(self, **values: str) -> None:
         """Keep small values with the session. Raises PluginError for values that are no text."""

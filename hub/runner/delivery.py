@@ -9,202 +9,277 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from hub.errors import StoreReadOnly, StoreUnavailable
+from hub.runner.looking import Looking, Stopped, dead, success, unverified
 from hub.transport import Message, Verdict
-from hub.typist import Conveyed, Sight, Typist
+from hub.typist import Conveyed, Hold, PlaceLost, PlaceTaken, Sight, TerminalFailed, Typist
 
 Verify = Callable[[Sight, Sight, Conveyed], Awaitable[Verdict | None]]
-Lock = Callable[[str], AbstractAsyncContextManager[object]]
+Lock = Callable[[str], AbstractAsyncContextManager[Hold]]
+Mark = Callable[[], Awaitable[None]]
+
+_BLANK = Sight(holder="unknown")
+_TIDY_S = 4.0
 
 
-class Pace(Struct, frozen=True, kw_only=True):
-    """Seconds: how long a starting agent is waited for; how long a paste may take to show; how long proof may
-    take after the submit key; how long between looks when nothing tells of a change."""
-
-    start_s: float = 30.0
-    paste_s: float = 5.0
-    proof_s: float = 10.0
-    look_s: float = 0.1
-
-
-class _Stopped(Exception):
-    """The delivery ends here, with this verdict."""
-
-    def __init__(self, verdict: Verdict) -> None:
-        self.verdict = verdict
+async def _no_mark() -> None:
+    return
 
 
 class Delivery:
-    """One delivery of one message into one terminal."""
+    """One delivery of one message into one terminal. ``mark`` is awaited right before the first key. Raises
+    CannotConvey when it is made."""
 
-    def __init__(self, typist: Typist, message: Message, verify: Verify, pace: Pace | None = None) -> None:
+    def __init__(self, typist: Typist, message: Message, verify: Verify, mark: Mark = _no_mark) -> None:
         self._typist = typist
-        self._message = message
+        self._pace = typist.pace
+        self._conveyed = typist.convey(message)
         self._verify = verify
-        self._pace = pace or Pace()
-        self._typed = False
+        self._mark = mark
         self._clock = asyncio.get_running_loop().time
+        self._before = _BLANK
+        self._draft = ""
+        self._unsent = False  # something of ours may stand in the composer
+        self._looking: Looking
 
-    async def run(self, lock: Lock) -> Verdict:
-        """Deliver under the terminal's lock. Raises CannotConvey, with nothing typed."""
-        conveyed = self._typist.convey(self._message)
-        async with lock(self._typist.place):
-            try:
-                verdict = await self._deliver(conveyed)
-            except _Stopped as stopped:
-                verdict = stopped.verdict
-        return _with_changes(verdict, conveyed)
-
-    async def _deliver(self, conveyed: Conveyed) -> Verdict:
-        sight = await self._usable()
-        draft = sight.draft if sight.composer == "draft" else ""
-        if draft:
-            sight = await self._set_aside(sight)
-        verdict = await self._attempt(sight, conveyed)
-        if verdict.verdict == "staged":
-            sight = await self._emptied(verdict)
-            verdict = await self._attempt(sight, conveyed)
-        if draft:
-            verdict = await self._give_back(draft, verdict)
+    async def run(self, lock: Lock, *, resumed: bool = False) -> Verdict:
+        """Deliver under the terminal's lock. ``resumed``: somebody began to, and did not live to tell; then the
+        text is not typed again. When cancelled, what was not submitted is taken back."""
+        try:
+            async with lock(self._typist.place) as hold:
+                self._looking = Looking(self._typist, hold)
+                verdict = await self._tidily(self._resume() if resumed else self._deliver())
+        except (PlaceTaken, StoreUnavailable, StoreReadOnly) as error:
+            return unverified(f"{error.detail} Nothing was typed.")
+        if self._conveyed.changes and success(verdict):
+            changes = "Changed: " + ", ".join(self._conveyed.changes)
+            return replace(verdict, detail=_joined(verdict.detail, changes))
         return verdict
 
-    # Looking
+    async def _tidily(self, delivering: Awaitable[Verdict]) -> Verdict:
+        try:
+            return await delivering
+        except PlaceLost as error:
+            return unverified(error.detail)
+        except Stopped as stopped:
+            return stopped.verdict
+        except BaseException:  # cancelled, most of all; whoever is to blame, nothing is left lying about
+            if self._unsent or self._draft:
+                await _to_its_end(self._tidy())
+            raise
 
-    async def _usable(self) -> Sight:
-        """The sight of a terminal that can be typed into. An agent that is only starting is waited for."""
-        deadline = self._clock() + self._pace.start_s
-        while True:
-            sight = await self._typist.look()
-            if sight.scrolled and sight.holder == "agent":
-                await self._typist.unscroll()
-                sight = await self._typist.look()
-            if sight.dialog is not None and await self._typist.dismiss(sight):
-                sight = await self._typist.look()
-            waits = sight.holder == "unknown" or sight.starting or sight.scrolled or sight.composer == "absent"
-            if not (waits and sight.dialog is None and sight.holder in ("agent", "unknown")):
-                break
-            if self._clock() >= deadline:
-                break
-            await self._typist.change(self._pace.look_s)
-        self._check(sight)
-        if sight.composer == "absent" or sight.scrolled:
-            raise _Stopped(_unverified("The screen shows no place to type into, so nothing was typed."))
-        return sight
+    async def _deliver(self) -> Verdict:
+        sight = await self._looking.usable()
+        try:
+            if sight.composer == "draft":
+                sight = await self._set_aside(sight)
+            await self._mark()
+            verdict = await self._attempt(sight)
+            if verdict.verdict == "staged":
+                verdict = await self._once_more(verdict)
+        except Stopped as stopped:
+            verdict = stopped.verdict
+        return await self._give_back(verdict) if self._draft else verdict
 
-    def _check(self, sight: Sight) -> None:
-        """Stop where typing would reach somebody else than the agent's composer."""
-        if sight.holder in ("shell", "nothing"):
-            what = "a shell" if sight.holder == "shell" else "nothing"
-            raise _Stopped(
-                Verdict(verdict="dead", proof="pane", detail=f"The agent is gone: {what} is in its place.")
-            )
-        if sight.holder == "unknown":
-            told = "What runs in the terminal could not be found out"
-            raise _Stopped(
-                _unverified(f"{told}, after typing." if self._typed else f"{told}, so nothing was typed.")
-            )
-        if sight.dialog is not None:
-            raise _Stopped(Verdict(verdict="blocked", proof="pane", detail=sight.dialog))
+    async def _resume(self) -> Verdict:
+        """Find out what became of a text that was being typed. Only what surely sits there unsent is submitted."""
+        sight = await self._looking.usable()
+        verdict = await self._proof(sight)
+        if verdict is not None and success(verdict):
+            return verdict
+        if self._typist.staged(_BLANK, sight, self._conveyed.text):
+            await self._submit()
+        return await self._proven()
 
     # Typing
 
-    async def _attempt(self, before: Sight, conveyed: Conveyed) -> Verdict:
-        await self._typist.paste(conveyed.text)
-        self._typed = True
-        if not await self._shows(before, conveyed):
-            return await self._not_shown(before, conveyed)
-        # The last look has just been: between it and the key there is no await but the key itself.
-        await self._typist.submit()
-        return await self._proven(before, conveyed)
+    async def _attempt(self, sight: Sight) -> Verdict:
+        await self._paste(sight)
+        if not await self._submit():
+            return await self._not_shown()
+        return await self._proven()
 
-    async def _shows(self, before: Sight, conveyed: Conveyed) -> bool:
-        """Wait until the paste stands in the composer, alone. What else is seen there stops the delivery."""
+    async def _paste(self, sight: Sight) -> None:
         deadline = self._clock() + self._pace.paste_s
         while True:
-            sight = await self._typist.look()
-            if sight.scrolled and sight.holder == "agent":
-                await self._typist.unscroll()
-                sight = await self._typist.look()
-            self._check(sight)
-            if not sight.scrolled and self._typist.staged(before, sight, conveyed.text):
+            self._before = sight
+            if await self._pressed(lambda seen: self._typist.paste(seen, self._conveyed.text), sight):
+                return
+            if self._clock() >= deadline:
+                raise Stopped(unverified("The screen does not hold still, so nothing was typed."))
+            await self._typist.change(self._pace.look_s)
+            sight = await self._looking.usable()
+            if sight.composer == "draft":
+                raise Stopped(unverified("Somebody types in the composer just now, so nothing was typed."))
+
+    async def _submit(self) -> bool:
+        """Wait until the text stands in the composer, alone, and press the key; whether it was pressed. What is
+        seen there instead stops the delivery."""
+        deadline = self._clock() + self._pace.paste_s
+        while True:
+            sight = await self._looking.look()
+            # The last look has just been, and the terminal itself looks once more.
+            if self._ready(sight) and await self._pressed(self._typist.submit, sight):
+                self._unsent = False
                 return True
             if self._clock() >= deadline:
                 return False
             await self._typist.change(self._pace.look_s)
 
-    async def _not_shown(self, before: Sight, conveyed: Conveyed) -> Verdict:
-        """The paste did not come to stand in the composer: the submit key is not pressed."""
-        sight = await self._typist.look()
-        self._check(sight)
-        proof = await self._verify(before, sight, conveyed)
-        if proof is not None and proof.verdict in ("submitted", "queued"):
-            return proof
-        if sight.composer == "draft":
-            detail = (
-                "The composer shows other text than this message (somebody else types?); it was not submitted."
-            )
-            return Verdict(verdict="blocked", proof="pane", detail=detail)
-        return _unverified("The pasted text did not appear in the composer, so it was not submitted.")
+    def _ready(self, sight: Sight) -> bool:
+        """Whether the submit key would submit the text, and nothing else."""
+        reaches = sight.holder == "agent" and not sight.scrolled
+        return reaches and self._typist.staged(self._before, sight, self._conveyed.text)
 
-    async def _proven(self, before: Sight, conveyed: Conveyed) -> Verdict:
-        """Wait for proof. Proof of staging counts only at the end: the key may be slow."""
+    async def _pressed(self, key: Callable[[Sight], Awaitable[bool]], sight: Sight) -> bool:
+        """Whether the terminal took the key. One of which nobody knows counts as taken: looking tells."""
+        self._looking.hold.check()
+        unsent, self._unsent = self._unsent, True
+        try:
+            taken = await key(sight)
+        except TerminalFailed:
+            taken = True
+        self._unsent = unsent or taken
+        self._looking.typed |= taken
+        return taken
+
+    async def _not_shown(self) -> Verdict:
+        """The text did not come to stand in the composer, alone: the submit key was not pressed."""
+        sight = await self._looking.look()
+        proof = await self._proof(sight)
+        if proof is not None and success(proof):
+            return proof
+        if sight.holder == "unknown":
+            raise Stopped(unverified("What runs in the terminal cannot be found out any more."))
+        if sight.composer != "draft":
+            raise Stopped(unverified("The text did not appear in the composer, so it was not submitted."))
+        if _squeezed(sight.draft) in _squeezed(self._conveyed.text):
+            self._looking.hold.check()
+            cleared = await self._typist.clear(sight)
+            what = "left there" if cleared == "kept" else "taken away"
+            raise Stopped(
+                unverified(f"Only a part of the text appeared in the composer; it was {what}, not submitted.")
+            )
+        raise Stopped(
+            unverified("The composer shows other text than this message (somebody types?); it was not submitted.")
+        )
+
+    async def _once_more(self, staged: Verdict) -> Verdict:
+        """The text sits there unsent: clear it, and type it a second time. Unless it went by itself."""
+        sight = await self._looking.look()
+        self._looking.hold.check()
+        cleared = await self._typist.clear(sight)
+        if cleared == "kept":
+            return replace(staged, detail=_joined(staged.detail, "It could not be cleared to be typed again"))
+        if cleared == "gone":
+            proof = await self._proven()
+            if success(proof):
+                return proof
+            return unverified("The text went from the composer unseen, and nothing proves that the agent took it.")
+        self._unsent = False
+        sight = await self._looking.usable()
+        proof_now = await self._proof(sight)
+        if proof_now is not None and success(proof_now):
+            return proof_now
+        if sight.composer == "draft":
+            return unverified("The text was not submitted; then somebody typed in the composer.")
+        return await self._attempt(sight)
+
+    # Proof
+
+    async def _proof(self, sight: Sight) -> Verdict | None:
+        return await self._verify(self._before, sight, self._conveyed)
+
+    async def _proven(self) -> Verdict:
+        """Wait for proof. That the text sits there unsent counts only at the end: the key may be slow. A dialog
+        that is there now proves nothing: it may be the agent's answer."""
         deadline = self._clock() + self._pace.proof_s
-        verdict: Verdict | None = None
-        while self._clock() < deadline:
-            await self._typist.change(self._pace.look_s)
+        while True:
             sight = await self._typist.look()
-            verdict = await self._verify(before, sight, conveyed)
-            if verdict is not None and verdict.verdict in ("submitted", "queued"):
+            verdict = await self._proof(sight)
+            if verdict is not None and success(verdict):
                 return verdict
             if sight.holder in ("shell", "nothing"):
-                self._check(sight)
-            if sight.dialog is not None and self._clock() + self._pace.look_s >= deadline:
-                self._check(sight)
-        return verdict or _unverified(
-            "Nothing proves that the agent took the message, and nothing that it did not."
-        )
+                return dead(sight)
+            if self._clock() >= deadline:
+                break
+            await self._typist.change(self._pace.look_s)
+        if verdict is not None and verdict.verdict == "staged":
+            self._unsent = True
+            return verdict
+        told = "Nothing proves that the agent took the message, and nothing that it did not"
+        return unverified(f"{told}. A dialog is there now: {sight.dialog}" if sight.dialog else f"{told}.")
 
     # Other people's drafts
 
     async def _set_aside(self, sight: Sight) -> Sight:
-        if not sight.draft_whole:
-            detail = "Somebody's unsent text is in the composer, and not all of it can be seen: it was left alone."
-            raise _Stopped(Verdict(verdict="blocked", proof="pane", detail=detail))
-        return await self._emptied(None)
-
-    async def _emptied(self, staged: Verdict | None) -> Sight:
-        """Empty the composer; where it does not empty, stop: with ``staged``, or as blocked."""
-        await self._typist.clear()
-        sight = await self._typist.look()
-        self._check(sight)
-        if sight.composer not in ("empty", "ghost"):
-            detail = "Unsent text in the composer could not be cleared."
-            raise _Stopped(staged or Verdict(verdict="blocked", proof="pane", detail=detail))
+        """Empty the composer, and know what stood there. This very message is nobody's draft: somebody tried to
+        deliver it before."""
+        ours = self._typist.staged(_BLANK, sight, self._conveyed.text)
+        if not (ours or sight.draft_whole):
+            told = "Somebody's unsent text is in the composer, and not all of it can be seen"
+            raise Stopped(unverified(f"{told}: it was left alone, and nothing was typed."))
+        self._looking.hold.check()
+        self._draft = "" if ours else sight.draft
+        if await self._typist.clear(sight) == "kept":
+            self._draft = ""
+            raise Stopped(unverified("Unsent text in the composer could not be cleared, so nothing was typed."))
+        sight = await self._looking.usable()
+        if sight.composer == "draft":
+            raise Stopped(unverified("Somebody types in the composer just now, so nothing was typed."))
         return sight
 
-    async def _give_back(self, draft: str, verdict: Verdict) -> Verdict:
+    async def _give_back(self, verdict: Verdict) -> Verdict:
         """Put a person's draft back where it was, if the composer is free."""
-        sight = await self._typist.look()
-        free = sight.holder == "agent" and sight.dialog is None and sight.composer in ("empty", "ghost")
-        if not free or sight.scrolled:
-            return replace(verdict, detail=_joined(verdict.detail, f"A draft could not be put back: {draft!r}"))
-        await self._typist.paste(draft)
-        return replace(verdict, detail=_joined(verdict.detail, "A draft was set aside and put back"))
+        draft = self._draft
+        with suppress(PlaceLost, Stopped):
+            sight = await self._looking.look()
+            if sight.holder == "agent" and sight.composer in ("empty", "ghost") and not sight.scrolled:
+                put = await self._pressed(lambda seen: self._typist.paste(seen, draft), sight)
+                if put and await self._shown(sight, draft):
+                    self._draft = ""
+                    return replace(verdict, detail=_joined(verdict.detail, "A draft was set aside and put back"))
+        self._draft = ""
+        return replace(verdict, detail=_joined(verdict.detail, f"A draft could not be put back: {draft!r}"))
+
+    async def _shown(self, before: Sight, text: str) -> bool:
+        deadline = self._clock() + self._pace.paste_s
+        while not self._typist.staged(before, await self._typist.look(), text):
+            if self._clock() >= deadline:
+                return False
+            await self._typist.change(self._pace.look_s)
+        return True
+
+    async def _tidy(self) -> None:
+        """Take back what was not submitted; give back what was set aside."""
+        with suppress(PlaceLost, Stopped, TerminalFailed):
+            sight = await self._looking.look()
+            if self._unsent and self._typist.staged(self._before, sight, self._conveyed.text):
+                self._looking.hold.check()
+                await self._typist.clear(sight)
+            if self._draft:
+                await self._give_back(unverified(""))
 
 
-def _unverified(detail: str) -> Verdict:
-    return Verdict(verdict="unverified", proof=None, detail=detail)
+async def _to_its_end(tidying: Awaitable[None]) -> None:
+    """Await it although we are cancelled, perhaps again and again; for some seconds at most."""
+    task = asyncio.ensure_future(tidying)
+    deadline = asyncio.get_running_loop().time() + _TIDY_S
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            left = deadline - asyncio.get_running_loop().time()
+            await asyncio.wait({task}, timeout=max(left, 0))
+        if asyncio.get_running_loop().time() >= deadline:
+            task.cancel()
+            await asyncio.wait({task})
 
 
-def _with_changes(verdict: Verdict, conveyed: Conveyed) -> Verdict:
-    """Say what was changed of the text, where it counts."""
-    if not conveyed.changes or verdict.verdict not in ("submitted", "queued"):
-        return verdict
-    return replace(verdict, detail=_joined(verdict.detail, "Changed: " + ", ".join(conveyed.changes)))
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
 
 
 def _joined(detail: str | None, more: str) -> str:

@@ -10,6 +10,7 @@ from hub.config import Config
 from hub.metrics import Metrics
 from hub.plugins import Plugins, agent_info, why_no_transport
 from hub.store.doorbell import Doorbell
+from hub.store.exclusive import Exclusive
 from hub.store.overview import Overview
 from hub.store.records import SessionRecord
 from hub.store.store import Store
@@ -18,7 +19,7 @@ from hub.transport import AgentInfo, SessionInfo, Transport
 
 
 class Services(Struct, frozen=True, kw_only=True):
-    """The store, the doorbell, the plugins, the configuration; ``runner_id`` is this process's."""
+    """The store, the doorbell, the locks, the plugins, the configuration; ``runner_id`` is this process's."""
 
     runner_id: str
     config: Config
@@ -27,6 +28,7 @@ class Services(Struct, frozen=True, kw_only=True):
     overview: Overview
     work: Work
     doorbell: Doorbell
+    exclusive: Exclusive
     metrics: Metrics
 
     @property

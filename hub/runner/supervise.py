@@ -19,6 +19,7 @@ from hub.runner.sound import innermost, said, sound
 from hub.runner.writer import LeaseLost, Writer
 from hub.transport import Connection
 from hub.turn import Completed, Ending, Failed, Interrupted
+from hub.typist import undelivered
 
 _INTERRUPT_RETURNS_S = 1.0
 
@@ -194,6 +195,8 @@ class Supervisor:
             raise error
         if isinstance(error, AgentUnavailable):
             return Failed(code="agent_unavailable", message=error.detail)
+        if isinstance(error, HubError) and error.code == "not_delivered":
+            return undelivered(error)
         self._log.error("a transport raised", transport=self._transport, error=type(error).__name__)
         self._log.debug("that error", exc_info=error)
         return self._broken(error.detail if isinstance(error, HubError) else said(error))

@@ -13,6 +13,7 @@ from hub.events import Unknown
 from hub.runner.asking import Asking
 from hub.runner.connections import Connections, Held
 from hub.runner.context import LiveTurn
+from hub.runner.delivering import Delivering
 from hub.runner.ending import end_turn, since_ms, written
 from hub.runner.observers import Observers
 from hub.runner.services import Services
@@ -59,6 +60,7 @@ class RunningTurn:
             session,
             writer=self._writer,
             asking=self._asking,
+            delivering=Delivering(services, taken.claim, session, self._writer, adopted=adopted),
             silence=silence,
             adopted=adopted,
         )

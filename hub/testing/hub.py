@@ -24,6 +24,7 @@ from hub.runner.services import Services
 from hub.store.channels import FeedBounds
 from hub.store.connect import Connections, Lines
 from hub.store.doorbell import Doorbell
+from hub.store.exclusive import Exclusive
 from hub.store.feed import Feed
 from hub.store.overview import Overview
 from hub.store.records import Begun, SessionRecord
@@ -101,6 +102,7 @@ class RunnerProcess(Process):
             overview=self.overview,
             work=self.work,
             doorbell=self.doorbell,
+            exclusive=Exclusive(self.lines.commands),
             metrics=self.metrics,
         )
         self.runner = Runner(services, "test")
@@ -220,7 +222,10 @@ class TestHub(Process):
         self, begun: Begun, seen: Callable[[Any], bool] | type[Any], *, within_s: float = _BOUND_S
     ) -> Any:
         """The turn's first event that ``seen`` is true of, or that is of this type. Raises TimeoutError."""
-        wanted = (lambda event: isinstance(event, seen)) if isinstance(seen, type) else seen
+
+        def wanted(event: Any) -> bool:
+            return isinstance(event, seen) if isinstance(seen, type) else seen(event)
+
         async with asyncio.timeout(within_s), aclosing(self.follow(begun)) as events:
             async for event in events:
                 if wanted(event):

@@ -7,20 +7,24 @@ and notes every rule that the transport breaks in :attr:`FakeTurn.problems`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from hub import ids
+from hub import hooks, ids
 from hub.asks import Answer, Answered, AskRequest, Settlement, WithdrawnAsk
 from hub.errors import PluginError
-from hub.events import AnyEvent, By, Event, Text, ToolFinished
+from hub.events import AnyEvent, By, Event, MessageDelivered, Text, ToolFinished
+from hub.runner.delivering import asking_plugins
+from hub.runner.delivery import Delivery
 from hub.testing.rules import EventRules, forbidden
-from hub.transport import AgentInfo, Connection, Message, SessionInfo
+from hub.transport import AgentInfo, Connection, Message, SessionInfo, Verdict
 from hub.turn import Ending, Failed, TurnTally, judge
+from hub.typist import Hold, Typist
 
 _PERSON = By(kind="person", name="test")
 _BOUND_S = 10.0
@@ -139,9 +143,15 @@ class FakeAsk:
             self.answer.set_result(Answered(ask_id=self.id, settlement=reply))
 
 
+class _AlwaysHeld:
+    def check(self) -> None:
+        """Nobody else types."""
+
+
 class FakeTurn:
     """A :class:`hub.TurnContext` for tests. ``replies`` answer the asks in the order in which they are opened
-    (or a function of the request does); without one an ask waits for :meth:`settle`."""
+    (or a function of the request does); without one an ask waits for :meth:`settle`. ``verifiers`` are plugins
+    with ``verify_delivery``."""
 
     def __init__(
         self,
@@ -153,6 +163,7 @@ class FakeTurn:
         adopted: bool = False,
         literal: bool = True,
         turn_id: str | None = None,
+        verifiers: Iterable[object] = (),
     ) -> None:
         self.turn_id = turn_id or ids.turn_id()
         self.session = session or make_session()
@@ -167,11 +178,16 @@ class FakeTurn:
         self.problems: list[str] = []
         self.ending: Ending | None = None
         self.over = False
+        self.delivered: Verdict | None = None
         self.rules = EventRules()
         self._replies = replies if callable(replies) else iter(tuple(replies))
         self._changed = asyncio.Condition()
         self._room = asyncio.Event()
         self._room.set()
+        self._places: dict[str, asyncio.Lock] = {}
+        self._verifiers = hooks.new_manager()
+        for verifier in verifiers:
+            self._verifiers.register(verifier)
 
     # What a transport uses.
 
@@ -212,6 +228,25 @@ class FakeTurn:
             self.problems.append(f"Ask {ask_id!r} was called delivered twice.")
         ask.delivered = True
         await self._tell()
+
+    async def deliver(self, typist: Typist, message: Message | None = None) -> Verdict:
+        """Deliver as the hub does, with ``verifiers`` for the ladder; locks hold in this process only."""
+        self._alive("delivered")
+        words = message or self.message
+        if message is None and self.delivered is not None:
+            return self.delivered
+        verify = asking_plugins(self._verifiers, self.session, words)
+        verdict = await Delivery(typist, words, verify).run(self.exclusive)
+        if message is None:
+            self.delivered = verdict
+            await self.emit(MessageDelivered(verdict=verdict.verdict, proof=verdict.proof, detail=verdict.detail))
+        return verdict
+
+    @asynccontextmanager
+    async def exclusive(self, place: str) -> AsyncIterator[Hold]:
+        """The lock of a terminal, among those who share this turn."""
+        async with self._places.setdefault(place, asyncio.Lock()):
+            yield _AlwaysHeld()
 
     async def remember(self, **values: str) -> None:
         """Keep small values for :meth:`next`."""
