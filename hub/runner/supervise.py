@@ -101,7 +101,7 @@ class Supervisor:
                 return_when=asyncio.FIRST_COMPLETED,
             )
             if task.done():
-                return self._result(task)
+                return self._outcome(task)
             if shutdown.done():
                 return self._shut_down()
             if cancelled.done():
@@ -131,11 +131,9 @@ class Supervisor:
             await stop(telling, within_s=_INTERRUPT_RETURNS_S)
         if not task.done():
             return Interrupted(by=by)
-        ending = self._result(task)
+        ending = self._outcome(task)
         self.clean = self.clean and heard
-        if isinstance(ending, Completed) and (self._writer.tally.spoke or self._writer.tally.tools):
-            return ending  # it was done before the interruption reached it
-        return Interrupted(by=by, usage=ending.usage, cost_usd=ending.cost_usd)
+        return ending
 
     async def _tell(self) -> None:
         """An adopted turn's agent runs already: it is to hear of it, even if the connection is only opening."""
@@ -168,6 +166,15 @@ class Supervisor:
         return f"Nothing came from the agent for {self._silence.stall_s:g} s. What came before is kept; try again."
 
     # The transport has ended
+
+    def _outcome(self, task: asyncio.Task[Ending]) -> Ending:
+        """How it ended; what follows an interruption is its consequence, and no failure of its own."""
+        ending, cancelled, tally = self._result(task), self._turn.cancelled, self._writer.tally
+        if not cancelled.requested:
+            return ending
+        if isinstance(ending, Completed) and (tally.spoke or tally.tools):
+            return ending  # it was done before the interruption reached it
+        return Interrupted(by=cancelled.by or "person", usage=ending.usage, cost_usd=ending.cost_usd)
 
     def _result(self, task: asyncio.Task[Ending]) -> Ending:
         if task.cancelled():
