@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from abc import ABC, abstractmethod
 
 from msgspec import Struct
@@ -36,6 +37,7 @@ class Channel(ABC):
         self.read = 0
         self.clock = asyncio.get_running_loop().time
         self._waiters: list[asyncio.Future[None]] = []
+        self._due = math.inf
 
     @abstractmethod
     def rung(self, payload: bytes) -> None:
@@ -54,13 +56,19 @@ class Channel(ABC):
 
     def ring(self) -> None:
         """Wake every subscriber."""
-        waiters, self._waiters = self._waiters, []
+        waiters, self._waiters, self._due = self._waiters, [], math.inf
         for waiter in waiters:
             if not waiter.done():
                 waiter.set_result(None)
 
-    async def wait(self) -> None:
-        """Return at the next ring."""
+    def ring_if_due(self) -> None:
+        """Wake every subscriber if one of them has waited long enough."""
+        if self.clock() >= self._due:
+            self.ring()
+
+    async def wait(self, due: float) -> None:
+        """Return at the next ring, which comes soon after ``due`` at the latest."""
+        self._due = min(self._due, due)
         waiter = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         await waiter

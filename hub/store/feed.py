@@ -159,11 +159,11 @@ class Feed:
             self._forget(channel)
 
     async def _pulse(self) -> None:
-        """Ring for the sake of comments; read sessions that have more to read, or a quiet turn."""
+        """Ring where a comment is due; read sessions that have more to read, or a quiet turn."""
         while True:
             await asyncio.sleep(min(self._bounds.heartbeat_s / 5, self._bounds.reread_s))
             for channel in list(self._channels.values()):
-                channel.ring()
+                channel.ring_if_due()
                 if isinstance(channel, SessionChannel) and channel.wants_reading():
                     self._want_reading(channel)
 

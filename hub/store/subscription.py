@@ -56,11 +56,11 @@ class Subscription:
                     return frames
             elif channel.finished(self._view, self.cursor):
                 return None
-            elif channel.clock() - self._spoke >= channel.bounds.heartbeat_s * 0.8:
+            elif channel.clock() >= (due := self._spoke + channel.bounds.heartbeat_s * 0.8):
                 self._spoke = channel.clock()
                 return b""
             else:
-                await channel.wait()
+                await channel.wait(due)
         return None
 
     async def _advance(self) -> bytes | None:
