@@ -33,7 +33,9 @@ class ServerProcess:
     def __init__(self, command: list[str], url: str, folder: Path) -> None:
         self.url = url
         self.folder = folder
-        self._command = command
+        # Not even a test run that is killed leaves servers behind, where the system can see to it.
+        guard = ("setpriv", "--pdeathsig", "KILL") if shutil.which("setpriv") else ()
+        self._command = [*guard, *command]
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -47,7 +49,7 @@ class ServerProcess:
         except TimeoutError:
             self.stop()
             words = (self.folder / "server.log").read_text(errors="replace")[-2000:]
-            raise RuntimeError(f"{self._command[0]} did not start:\n{words}") from None
+            raise RuntimeError(f"{self._command} did not start:\n{words}") from None
 
     def _answers(self) -> bool:
         with suppress(redis.RedisError, OSError), self.client() as client:

@@ -21,6 +21,7 @@ from hub.store import embedded, valkey
 from hub.store.connect import Connections
 from hub.store.embedded import EmbeddedStore
 from hub.store.locks import FileLock
+from hub.store.records import Taken
 from hub.store.store import Store
 from hub.testing import stores
 from tests.store.desk import Desk, connected
@@ -150,6 +151,7 @@ import asyncio, sys
 from pathlib import Path
 from hub.store import embedded
 from hub.store.connect import Connections
+from hub.store.records import Taken
 from hub.store.store import Store
 from tests.store.desk import Desk
 
@@ -209,54 +211,62 @@ async def test_a_hub_that_is_killed_loses_nothing_that_it_was_told(state: Path) 
 
 async def test_a_server_that_is_killed_is_started_again_and_nothing_acknowledged_is_lost(state: Path) -> None:
     """kill -9 of Valkey under load, again and again: it is started, clients come back, every event is there."""
-    async with _hub(state) as hub, _desk(hub) as desk:
-        watching = asyncio.create_task(hub.watch())
+    async with _hub(state) as hub, _desk(hub) as desk, _watching(hub), asyncio.timeout(60):
         turns = [await desk.taken() for _ in range(4)]
         done = asyncio.Event()
 
-        async def write(number: int) -> int:
+        async def write(taken: Taken) -> int:
             batch = 0
             while not done.is_set():
                 batch += 1
                 while True:
                     with suppress(StoreUnavailable):
-                        assert await desk.append(turns[number].claim, batch, str(batch)) == batch + 3
+                        assert await desk.append(taken.claim, batch, str(batch)) == batch + 3
                         break
             return batch
 
-        writers = [asyncio.create_task(write(number)) for number in range(4)]
-        for _ in range(3):
-            await asyncio.sleep(0.2)  # let them write
-            _kill(state)
-            async with asyncio.timeout(20):
+        async with asyncio.TaskGroup() as group:
+            writers = [group.create_task(write(taken)) for taken in turns]
+            for _ in range(3):
+                await asyncio.sleep(0.2)  # let them write
+                _kill(state)
                 while _pid(state) is None:  # noqa: ASYNC110 - nothing tells
                     await asyncio.sleep(0.01)
-        await asyncio.sleep(0.2)
-        done.set()
-        written = await asyncio.gather(*writers)
-        for taken, count in zip(turns, written, strict=True):
+            await asyncio.sleep(0.2)
+            done.set()
+        for taken, writer in zip(turns, writers, strict=True):
             live = await desk.store.live_page(taken.session.id, taken.turn.id, 3, 1_000_000)
-            assert [entry.seq for entry in live] == list(range(4, count + 4))
-        watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
+            assert [entry.seq for entry in live] == list(range(4, writer.result() + 4))
+
+
+@asynccontextmanager
+async def _watching(*hubs: EmbeddedStore) -> AsyncIterator[None]:
+    tasks = [asyncio.create_task(hub.watch()) for hub in hubs]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def test_hubs_that_watch_together_start_one_server(state: Path) -> None:
     """watch in three hubs: after a kill there is one new server."""
-    async with _hub(state) as one, _hub(state) as two, _hub(state) as three:
-        watching = [asyncio.create_task(hub.watch()) for hub in (one, two, three)]
-        async with connected(one.url) as connections:
-            await connections.commands.ping()
-            await asyncio.sleep(0.05)
-            _kill(state)
-            async with asyncio.timeout(10):
-                while not await _pings(connections):  # noqa: ASYNC110 - nothing tells
-                    await asyncio.sleep(0.01)
-            await asyncio.sleep(0.2)
-            assert (state / "store" / "valkey.log").read_text().count("Ready to accept connections") == 2
-        for task in watching:
-            task.cancel()
-        await asyncio.gather(*watching, return_exceptions=True)
+    async with (
+        _hub(state) as one,
+        _hub(state) as two,
+        _hub(state) as three,
+        _watching(one, two, three),
+        connected(one.url) as connections,
+        asyncio.timeout(20),
+    ):
+        await connections.commands.ping()
+        await asyncio.sleep(0.05)
+        _kill(state)
+        while not await _pings(connections):  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.2)
+        assert (state / "store" / "valkey.log").read_text().count("Ready to accept connections") == 2
 
 
 async def _pings(connections: Connections) -> bool:

@@ -197,11 +197,12 @@ async def test_a_store_that_is_killed_has_all_it_acknowledged(server: ServerProc
             acknowledged += 1
 
     writing = asyncio.create_task(write())
-    while acknowledged < 50:  # noqa: ASYNC110 - nothing tells
+    while acknowledged < 50 and not writing.done():  # noqa: ASYNC110 - nothing tells
         await asyncio.sleep(0.005)
     server.signal(signal.SIGKILL)
     with pytest.raises(StoreUnavailable):
         await writing
+    assert acknowledged >= 50
     server.start()
     live = await desk.store.live_page(taken.session.id, taken.turn.id, 3, 100_000)
     assert [entry.seq for entry in live] == list(range(4, len(live) + 4))

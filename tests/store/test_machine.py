@@ -405,18 +405,17 @@ class StoreMachine(RuleBasedStateMachine):
     async def heard(self) -> list[Entry]:
         """What came over the session's channel, up to a mark."""
         await self.redis.publish(keys.channel(self.session), b"mark")
+        rest = b""
+        async with asyncio.timeout(30):
+            while not rest.endswith(b"mark"):
+                message = await self.pubsub.get_message(ignore_subscribe_messages=True, timeout=1)
+                rest += message["data"] if message else b""
         entries: list[Entry] = []
-        while True:
-            message = await self.pubsub.get_message(ignore_subscribe_messages=True, timeout=5)
-            if message is None:
-                continue
-            if message["data"] == b"mark":
-                return entries
-            rest = message["data"]
-            while rest:
-                frame, _, rest = rest.partition(b"\n\n")
-                turn, _, frame = frame.partition(b"\n")
-                entries.append(entry(turn.decode(), frame + b"\n\n"))
+        while rest != b"mark":
+            frame, _, rest = rest.partition(b"\n\n")
+            turn, _, frame = frame.partition(b"\n")
+            entries.append(entry(turn.decode(), frame + b"\n\n"))
+        return entries
 
 
 def _run(url: str | None, examples: int) -> None:

@@ -132,10 +132,12 @@ async def test_writers_and_readers_of_one_session_see_one_order(redis_desk: Desk
     await asyncio.gather(run(), ask(), wait_in_line())
     await redis_desk.finish(claim, next_turn=ids.turn_id())
     snapshot = await store.snapshot(session_id, 3, also=(taken.turn.id,))
-    published = b""
-    while message := await pubsub.get_message(timeout=0.2):
-        published += message["data"]
-    await pubsub.aclose()  # type: ignore[no-untyped-call]
     wanted = b"".join(entry.turn_id.encode() + b"\n" + entry.frame for entry in snapshot.entries)
+    published = b""
+    async with asyncio.timeout(10):
+        while len(published) < len(wanted):
+            message = await pubsub.get_message(timeout=1)
+            published += message["data"] if message else b""
+    await pubsub.aclose()  # type: ignore[no-untyped-call]
     assert published == wanted
     assert [entry.seq for entry in snapshot.entries] == list(range(4, snapshot.cursor + 1))
