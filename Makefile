@@ -7,6 +7,7 @@ STAMP := $(VENV)/.set-up
 PLUGINS := $(wildcard plugins/*/pyproject.toml examples/*/pyproject.toml)
 PROJECTS := pyproject.toml $(PLUGINS)
 WORKERS ?= 2
+BENCH ?= fanout
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check format bench build clean
@@ -39,8 +40,8 @@ format: $(STAMP) ## mend formatting and what else ruff can mend
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-bench: $(STAMP) ## a thousand subscribers of one turn, beside the naive form and a bare writer
-	$(BIN)/python benchmarks/fanout.py $(ARGS)
+bench: $(STAMP) ## a thousand subscribers of one turn, beside the naive form and a bare writer; BENCH=append, attach
+	@$(BIN)/python -m benchmarks.$(BENCH) $(ARGS)
 
 build: $(STAMP) ## build all distributions into dist/
 	@for project in $(dir $(PROJECTS)); do \
