@@ -409,9 +409,10 @@ def to_json(value: Any) -> bytes:
         line = _encoder.encode(value)
     except UnicodeEncodeError:
         line = _encoder.encode(_without_surrogates(msgspec.to_builtins(value)))
+    if line.isascii():
+        return line
     for raw, escaped in _LINE_ENDS:
-        if raw in line:
-            line = line.replace(raw, escaped)
+        line = line.replace(raw, escaped)
     return line
 
 
