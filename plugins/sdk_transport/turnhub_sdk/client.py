@@ -66,6 +66,7 @@ class Client:
         self._sdk = ClaudeSDKClient(options)
         self._pump: asyncio.Task[None] | None = None
         self._pid: int | None = None
+        self._leaving = False
         self._sink: Callable[[Item], None] | None = None
         self._at_rest = asyncio.Event()
         self._at_rest.set()
@@ -198,13 +199,15 @@ class Client:
 
     def kill(self) -> None:
         """End the process at once."""
-        if self._pid is not None and self.gone is None:
+        # While it is let go its messages end before the process does: then it may still have to be killed.
+        if self._pid is not None and (self.gone is None or self._leaving):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
 
     async def close(self) -> None:
         """Let the process go, within bounds. The conversation can be resumed by its id."""
         await self.halt()
+        self._leaving = self.gone is None
         leaving = asyncio.create_task(self._sdk.disconnect())
         done, _ = await asyncio.wait([leaving], timeout=_DISCONNECT_S)
         if not done:
@@ -212,7 +215,9 @@ class Client:
             done, _ = await asyncio.wait([leaving], timeout=_KILL_S)
         if not done:
             leaving.cancel()
-        await asyncio.gather(leaving, return_exceptions=True)
+        (error,) = await asyncio.gather(leaving, return_exceptions=True)
+        if error is not None:
+            self._log.warning("agent_left_badly", error=type(error).__name__)
         if self._pump is not None:
             self._pump.cancel()
             await asyncio.gather(self._pump, return_exceptions=True)
