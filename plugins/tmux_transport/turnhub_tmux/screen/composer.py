@@ -140,9 +140,19 @@ def _behind_bar(frame: Frame, manifest: Manifest) -> Place | None:
         return None
     if any(said(text, manifest) for text in frame.texts[last:]):
         return None
-    return Place(
-        first, first, last, last, _read(frame, manifest, range(first, last), cut=False, columns=frame.columns)
+    typed = _typed(frame, first, last)
+    composer = (
+        _read(frame, manifest, typed, cut=False, columns=frame.columns) if typed else Composer(state="empty")
     )
+    return Place(first, first, last, last, composer)
+
+
+def _typed(frame: Frame, first: int, last: int) -> range:
+    """Of the rows behind a bar those that were typed: blank ones above, and what is told below, left out."""
+    blank = [not unboxed(frame.texts[number]).strip() for number in range(first, last)]
+    start = next((first + n for n, empty in enumerate(blank) if not empty), last)
+    stop = next((first + n for n in range(len(blank) - 1, -1, -1) if blank[n] and first + n > start), last)
+    return range(start, max(start, stop))
 
 
 def _bare_at(frame: Frame, manifest: Manifest, first: int) -> Place | None:
@@ -179,6 +189,8 @@ def _read(frame: Frame, manifest: Manifest, rows_of: range, *, cut: bool, column
         state = "draft"
     if state == "draft" and frame.plain and manifest.placeholders.match(joined([row.text for row in kept])):
         state = "ghost"
+    if state == "ghost":
+        text = text.strip()
     truncated = cut or text.startswith("…")
     markers = manifest.pastes.found(" ".join(text.split())) if state == "draft" else ()
     return Composer(state=state, text=text if state != "empty" else "", truncated=truncated, markers=markers)  # type: ignore[arg-type]
@@ -261,8 +273,8 @@ def _joined(rows: list[Row], columns: int) -> str:
     for before, text in pairwise(texts):
         word = text.split(" ", 1)[0]
         used = 2 + width(before)
-        if before and word and used + 1 + width(word) >= columns > 20:
-            out += text if used >= columns - 1 else f" {text}"
+        if before and word and used + 1 + width(word) > columns - 2 > 20:
+            out += text if used >= columns - 2 and width(word) + 2 >= columns - 2 else f" {text}"
         else:
             out += f"\n{text}"
     return out.strip("\n")

@@ -13,7 +13,7 @@ from turnhub_tmux.screen.composer import said
 from turnhub_tmux.screen.frame import Frame, greyed
 from turnhub_tmux.screen.manifest import Manifest
 from turnhub_tmux.screen.meaning import means
-from turnhub_tmux.screen.menus import Choice, Menu, is_hint
+from turnhub_tmux.screen.menus import Choice, Menu
 from turnhub_tmux.screen.text import folded, indent, is_bottom, is_fence, is_rule, is_top, squeezed, unboxed
 from turnhub_tmux.screen.types import Dialog, DialogKind, Means, Option, Tab
 
@@ -287,8 +287,3 @@ def _timeless(row: str) -> str:
     if bare.startswith(("$ ", "│")):
         return bare
     return _TIMER.sub("", _SPINNERS.sub("", bare))
-
-
-def hints(frame: Frame, first: int, stop: int, manifest: Manifest) -> list[str]:
-    """The rows below a menu that say which keys do what."""
-    return [t.strip() for t in frame.texts[first:stop] if t.strip() and is_hint(t, manifest)]

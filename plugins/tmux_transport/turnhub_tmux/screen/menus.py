@@ -356,7 +356,8 @@ def _plain_at(frame: Frame, row: int, column: int, stop: int, manifest: Manifest
     while last + 1 < stop and _plain_row(frame, last + 1, column):
         last += 1
     after = _after(frame, last + 1, stop, column, manifest)
-    if not after or last - first > _MOST or last == first:
+    numbered = any(_NUMBER.match(unboxed(frame.texts[n]), column) for n in range(first, last + 1))
+    if not after or numbered or last - first > _MOST or last == first:
         return None
     choices = tuple(
         Choice(

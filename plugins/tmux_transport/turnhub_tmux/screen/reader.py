@@ -25,7 +25,10 @@ def read(screen: bytes | str, manifest: Manifest) -> Screen:
     """What the pane says. Never raises, whatever the bytes are."""
     frame = Frame(screen)
     place = composers.framed(frame, manifest)
-    menu = menus.find(frame, place.top if place else len(frame), manifest, box_below=place is not None)
+    barred = place is not None and place.top == place.first  # behind a bar, where dialogs stand as well
+    stop = len(frame) if place is None or barred else place.top
+    menu = menus.find(frame, stop, manifest, box_below=place is not None and not barred)
+    place = None if barred and menu is not None else place
     if isinstance(menu, Lost):
         return _screen(frame, manifest, state="waiting", above=frame.texts, why=_LOST)
     if menu is not None:
