@@ -16,8 +16,7 @@ class Gate:
     "frozen" (no command is sent on, no answer comes, until it is open again)."""
 
     def __init__(self) -> None:
-        self.refused = 0
-        self.commands = 0
+        self.refused_one = asyncio.Event()
         self._state: Literal["open", "away", "frozen"] = "open"
         self._open = asyncio.Event()
         self._open.set()
@@ -39,9 +38,8 @@ class Gate:
         """Return when a command may pass. Raises redis' ConnectionError."""
         await self._open.wait()
         if self._state == "away":
-            self.refused += 1
+            self.refused_one.set()
             raise exceptions.ConnectionError("cut off by the test")
-        self.commands += 1
 
 
 class GatedRedis:

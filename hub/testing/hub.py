@@ -94,7 +94,7 @@ class RunnerProcess(Process):
         super().__init__(lines, bounds)
         self.id = ids.runner_id()
         self.metrics = Metrics()
-        services = Services(
+        self.services = Services(
             runner_id=self.id,
             config=config,
             plugins=loaded,
@@ -105,7 +105,7 @@ class RunnerProcess(Process):
             exclusive=Exclusive(self.lines.commands),
             metrics=self.metrics,
         )
-        self.runner = Runner(services, "test")
+        self.runner = Runner(self.services, "test")
         self._task: asyncio.Task[None] | None = None
 
     def start(self, group: asyncio.TaskGroup) -> None:
