@@ -29,13 +29,15 @@ class Turns(StoreBase):
         literal: bool = True,
         origin: Origin = "api",
         idempotency_key: str | None = None,
+        attach: bool = False,
     ) -> Begun:
         """Begin a turn for a new message. Raises NotFound; TurnInFlight, with nothing written;
-        IdempotencyMismatch when the key belongs to another message."""
+        IdempotencyMismatch when the key belongs to another message. ``attach``: where another turn runs, the
+        key stands for that turn from then on, so that asking again never begins one."""
         message_id = ids.message_id()
         tail = body_from(UserMessage(message_id=message_id, text=text, origin=origin), "message_id")
         sent = [message_id, text, "1" if literal else "0", origin, fingerprint(text, literal), tail]
-        return await self._begin("new", session_id, sent, idempotency_key)
+        return await self._begin("attach" if attach else "new", session_id, sent, idempotency_key)
 
     async def retry(self, session_id: str, *, idempotency_key: str | None = None) -> Begun:
         """Begin a new attempt for the last user message; check and claim are one. Raises NotFound,

@@ -186,6 +186,19 @@ async def test_attach_shows_the_running_turn_and_writes_nothing(door: Door) -> N
     assert (await door.desk.kinds(sid)).count("user_message") == 1
 
 
+async def test_a_key_that_attached_stays_with_that_turn(door: Door) -> None:
+    """Asking again, after a lost connection and the turn's end, replays it and never begins one."""
+    sid = await door.session()
+    claim = await door.running(sid, "first")
+    keyed = {"Idempotency-Key": "k1"}
+    assert (await door.send(sid, "second", on_busy="attach", headers=keyed)).status_code == 200
+    await door.desk.finish(claim)
+    again = await door.send(sid, "second", on_busy="attach", headers={**keyed, **SSE})
+    assert kinds(again.content)[-1] == "turn_completed"
+    assert claim.turn_id in again.text
+    assert (await door.desk.kinds(sid)).count("user_message") == 1
+
+
 async def test_a_queued_message_begins_by_itself(door: Door) -> None:
     """202 without a turn, whatever the client accepts; it begins with the end of the turn before."""
     sid = await door.session()

@@ -54,7 +54,8 @@ async def send_message(call: Call[views.NewMessage, Any]) -> Outcome:
     agent = await begin_able(call.services, name)
 
     async def begin() -> Begun:
-        return await store.begin(name, body.text, literal=body.literal, idempotency_key=key)
+        attach = body.on_busy == "attach"
+        return await store.begin(name, body.text, literal=body.literal, idempotency_key=key, attach=attach)
 
     try:
         begun = await begin()

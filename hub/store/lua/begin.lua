@@ -1,5 +1,6 @@
 -- Begin a turn, or say who runs. The losing caller writes nothing, not even its own message.
--- ARGV: 4 mode (new | retry)  5 turn id  6 message id  7 text  8 literal  9 origin  10 fingerprint
+-- ARGV: 4 mode (new | attach: a losing caller's key stands for the running turn from then on | retry)
+--       5 turn id  6 message id  7 text  8 literal  9 origin  10 fingerprint
 --       11 rest of the user message's body  12 idempotency key or ''  13 its time to live, seconds
 --       14 how many keys are kept  15 milliseconds until a turn that nobody took is rung again
 local mode, tid, key = ARGV[4], ARGV[5], ARGV[12] ~= '' and 'key:' .. ARGV[12] or ''
@@ -23,6 +24,10 @@ if begun[1] then -- the first reply was lost, and the turn has ended since: its 
 end
 if held[1] then
   local same = held[4] == ARGV[10] and '1' or '0'
+  if mode == 'attach' and key ~= '' then
+    remember_request(key, table.concat({ ARGV[10], held[1], held[5], held[6], held[7] }, ' '), ARGV[13],
+      tonumber(ARGV[14]))
+  end
   return { 'busy', held[1], held[2], held[3], same, held[5], held[6] }
 end
 
