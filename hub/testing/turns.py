@@ -210,8 +210,8 @@ class FakeTurn:
         reply = self._replies(request) if callable(self._replies) else next(self._replies, None)
         if reply is not None:
             ask.settle(reply)
-        await self._tell()
         try:
+            await self._tell()
             return await ask.answer
         except asyncio.CancelledError:
             ask.withdrawn_by_caller = True
