@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 
 import pytest
@@ -240,6 +241,29 @@ def test_a_menu_with_something_said_below_is_over(screen: str, below: str, claud
 def test_blank_rows_and_an_empty_box_end_no_menu(below: str, claude: Manifest) -> None:
     """They are no conversation."""
     assert read(f"{TRUST_OLD}{below}", claude).dialog is not None
+
+
+def test_a_draft_in_the_box_below_ends_a_menu(claude: Manifest) -> None:
+    """What is typed there has the keyboard."""
+    screen = read(f"{TRUST_OLD}\n{RULE}\n❯ half a thought\n{RULE}", claude)
+    assert (screen.dialog, screen.state) == (None, "ready")
+
+
+def test_a_description_below_the_longest_label_is_no_part_of_it(claude: Manifest) -> None:
+    """Where nothing shows how wide the pane is, a short row is no full one."""
+    dialog = dialog_of("Proceed?\n❯ 1. Yes, run the whole command\n     (a script)\n  2. No\n", claude)
+    assert [option.label for option in dialog.options] == ["Yes, run the whole command", "No"]
+    assert dialog.options[0].description == "(a script)"
+
+
+@pytest.mark.parametrize("columns", [30, 44, 70])
+def test_a_wrapped_label_is_put_together(columns: int, claude: Manifest) -> None:
+    """The rule shows how wide the pane is."""
+    label = "Yes, and don't ask again for any of the commands that begin with touch"
+    rows = textwrap.wrap(label, columns - 6)
+    wrapped = "\n      ".join(rows)
+    screen = f"{'─' * columns}\n Bash command\n\n Proceed?\n ❯ 1. Yes\n   2. {wrapped}\n   3. No\n\n Esc to cancel"
+    assert [option.label for option in dialog_of(screen, claude).options] == ["Yes", label, "No"]
 
 
 @pytest.mark.parametrize(

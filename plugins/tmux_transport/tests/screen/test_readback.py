@@ -126,6 +126,16 @@ def test_a_draft_taller_than_its_box(claude: Manifest) -> None:
     assert found(text, after, claude) == (False, False, True)
 
 
+@pytest.mark.parametrize(
+    "shown",
+    ["…the very long line", "... very long line", "start of it and…", "it and the tail of the very long line"],
+)
+def test_a_line_of_which_the_box_shows_a_part(shown: str, claude: Manifest) -> None:
+    """Its end, marked or long enough to be no accident, or its start, marked."""
+    text = "start of it and the tail of the very long line"
+    assert found(text, screen("● x", shown), claude) == (False, False, True)
+
+
 def test_half_of_a_paste_is_inconclusive(claude: Manifest) -> None:
     """The rest may be on its way."""
     assert found("one two three four five", screen("● x", "one two three"), claude)[2] is None
@@ -163,7 +173,8 @@ def test_a_bare_shell_never_proves_a_submission(prompt: str, claude: Manifest) -
     """The agent is gone: what is typed there is staged at best, and what ran there went to no agent."""
     assert found("hello there", f"{prompt}ls\nfile\n{prompt}hello there", claude) == (False, False, True)
     ran = f"{prompt}hello there\nbash: hello: command not found\n{prompt}"
-    assert found("hello there", ran, claude)[0] is not True
+    assert found("hello there", ran, claude)[0] is None
+    assert found("hello there", f"unrelated\n{prompt}", claude) == (False, False, False)
 
 
 def test_an_empty_text_says_nothing(claude: Manifest) -> None:

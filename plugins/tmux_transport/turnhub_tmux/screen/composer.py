@@ -191,7 +191,7 @@ def _read(frame: Frame, manifest: Manifest, rows_of: range, *, cut: bool, column
         state = "ghost"
     if state == "ghost":
         text = text.strip()
-    truncated = cut or text.startswith("…")
+    truncated = cut or text.startswith(("…", "..."))
     markers = manifest.pastes.found(" ".join(text.split())) if state == "draft" else ()
     return Composer(state=state, text=text if state != "empty" else "", truncated=truncated, markers=markers)  # type: ignore[arg-type]
 

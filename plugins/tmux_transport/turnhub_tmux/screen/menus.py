@@ -19,6 +19,7 @@ from turnhub_tmux.screen.text import RULES, folded, indent, is_bottom, is_fence,
 
 LONGEST_LABEL: Final = 200
 _MOST: Final = 60
+_NARROWEST: Final = 60
 _NUMBER: Final = re.compile(r"(\d{1,2})[.)] +(?=\S)")
 _RADIO: Final = re.compile(r"(\d{1,2}) +\(([○●◉◯• ])\) +(?=\S)")
 _BOX: Final = re.compile(r"\[(.?)\] +(?=\S)|([☐☑☒✔✓]) +(?=\S)")
@@ -264,12 +265,18 @@ def _goes_on(frame: Frame, entry: _Entry, number: int, manifest: Manifest) -> bo
     if _past_cursor(text, manifest)[1] or indent(text) < entry.column:
         return False
     before = unboxed(frame.texts[number - 1]).rstrip()
-    room = frame.columns - (2 if indent(frame.texts[number]) != indent(text) else 0)
+    room = _room(frame) - (2 if indent(frame.texts[number]) != indent(text) else 0)
     full = width(before) + 1 + width(text.split()[0]) > room - 2
     if frame.plain:
         return full
     head = frame.rows[entry.row].part(entry.label)
     return full and (_grey_tail(head) or not greyed(frame.rows[number].stripped()) or greyed(head))
+
+
+def _room(frame: Frame) -> int:
+    """How many columns a row has: as many as a rule; without one as many as the longest row, but no fewer than
+    any pane has, lest the longest row of a narrow cut passes for a full one."""
+    return frame.columns if frame.rules else max(frame.columns, _NARROWEST)
 
 
 def _grey_tail(row: Row) -> bool:

@@ -41,17 +41,19 @@ def readback(needle: str, before: bytes | str | None, after: bytes | str, manife
     now = _look(wanted, after, manifest)
     then = None if before is None else _look(wanted, before, manifest)
     if now.screen.shell:
-        return _at_a_shell(wanted, now.screen)
+        return _at_a_shell(wanted, now)
     staged = _staged(needle, wanted, now.screen, None if then is None else then.screen)
     queued = now.queued > (then.queued if then else 0)
     submitted = False if queued and then is None else _submitted(wanted, needle, now, then, staged)
     return Readback(submitted=submitted, queued=queued, staged=staged)
 
 
-def _at_a_shell(wanted: str, screen: Screen) -> Readback:
-    """No agent is there: what stands on the last line is typed and not run, nothing else can be told."""
-    last = wanted in squeezed(screen.rows[-1])
-    return Readback(submitted=False if last else None, queued=False, staged=last)
+def _at_a_shell(wanted: str, now: _Look) -> Readback:
+    """No agent is there: what stands on the last line is typed and not run; of what stands above it, and of what
+    an agent may have taken before it went, nothing can be told."""
+    last = wanted in squeezed(now.screen.rows[-1])
+    unsure = not last and (now.sent > 0 or now.said)
+    return Readback(submitted=None if unsure else False, queued=False, staged=last)
 
 
 # -- in the composer ----------------------------------------------------------------------------------------------
@@ -63,7 +65,7 @@ def _staged(needle: str, wanted: str, now: Screen, then: Screen | None) -> bool 
         # Behind a dialog there may be a composer with something in it, of which nothing is to be seen.
         return None if composer.state == "absent" and now.state == "waiting" and then is not None else False
     text = squeezed(composer.text)
-    if wanted in text or (composer.truncated and _is_end(text, wanted)):
+    if wanted in text or _is_end(text, wanted, truncated=composer.truncated) or _is_start(text, wanted):
         return True
     if composer.markers:
         return _in_paste(needle, now, then)
@@ -71,9 +73,16 @@ def _staged(needle: str, wanted: str, now: Screen, then: Screen | None) -> bool 
     return None if wanted.startswith(text) and len(text) >= _SHORTEST_END else False
 
 
-def _is_end(shown: str, wanted: str) -> bool:
+def _is_end(shown: str, wanted: str, *, truncated: bool) -> bool:
+    """Whether the box shows only the end of the text; without a mark of that, it has to be longer to count."""
     shown = shown.lstrip("…").removeprefix("...")
-    return len(shown) >= _SHORTEST_END and (wanted.endswith(shown) or shown.endswith(wanted))
+    return len(shown) >= (_SHORTEST_END if truncated else _SHORTEST_TAIL) and wanted.endswith(shown)
+
+
+def _is_start(shown: str, wanted: str) -> bool:
+    """Whether the box shows only the start of the text, and says so by an ellipsis."""
+    head = shown.rstrip("…") if shown.endswith("…") else shown.removesuffix("...")
+    return head != shown and len(head) >= _SHORTEST_END and wanted.startswith(head)
 
 
 def _in_paste(needle: str, now: Screen, then: Screen | None) -> bool | None:

@@ -28,6 +28,8 @@ def read(screen: bytes | str, manifest: Manifest) -> Screen:
     barred = place is not None and place.top == place.first  # behind a bar, where dialogs stand as well
     stop = len(frame) if place is None or barred else place.top
     menu = menus.find(frame, stop, manifest, box_below=place is not None and not barred)
+    if place is not None and not barred and place.composer.state == "draft":
+        menu = None  # what is typed goes to the composer: nothing else has the keyboard
     place = None if barred and menu is not None else place
     if isinstance(menu, Lost):
         return _screen(frame, manifest, state="waiting", above=frame.texts, why=_LOST)
