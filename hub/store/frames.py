@@ -64,7 +64,7 @@ class Frames:
         self._bytes = 0
         self._entries: list[Entry] = []
         self._numbers: list[int] = []
-        self._cache: dict[tuple[int, View], Slice] = {}
+        self._cache: dict[tuple[int, str | None, bool], Slice] = {}
 
     def append(self, entries: Sequence[Entry], last: int) -> None:
         """Add entries behind ``last``, in order; ``last`` is then the highest number known."""
@@ -81,7 +81,7 @@ class Frames:
 
     def after(self, cursor: int, view: View) -> Slice:
         """What ``view`` shows behind ``cursor`` (at or above the floor), joined once for all who ask."""
-        key = (cursor, view)
+        key = (cursor, view.turn_id, view.transient)  # hashes faster than the view
         found = self._cache.get(key)
         if found is None:
             start = bisect_right(self._numbers, cursor)

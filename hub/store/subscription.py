@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 
 from hub.store.channels import Channel
-from hub.store.frames import View
+from hub.store.frames import Slice, View
 
 
 class Subscription:
@@ -48,12 +48,13 @@ class Subscription:
         channel = self._channel
         while not (self._over or channel.closed):
             if self.cursor < channel.frames.last or not self._caught_up:
-                frames = await self._advance()
-                if frames is None:
+                found = self._held() if self.cursor >= channel.frames.floor else await self._older()
+                if found is None:
                     return None
-                if frames:
+                self.cursor, self._over = found.cursor, found.ended
+                if found.frames:
                     self._spoke = channel.clock()
-                    return frames
+                    return found.frames
             elif channel.finished(self._view, self.cursor):
                 return None
             elif channel.clock() >= (due := self._spoke + channel.bounds.heartbeat_s * 0.8):
@@ -63,16 +64,12 @@ class Subscription:
                 await channel.wait(due)
         return None
 
-    async def _advance(self) -> bytes | None:
-        """Move the cursor; what is shown on the way, or None when this subscriber is beyond the bounded lag:
-        it had caught up, and what it wants now is no longer held."""
-        channel = self._channel
-        if self.cursor >= channel.frames.floor:
-            self._caught_up = True
-            found = channel.frames.after(self.cursor, self._view)
-        elif self._caught_up:
+    def _held(self) -> Slice:
+        self._caught_up = True
+        return self._channel.frames.after(self.cursor, self._view)
+
+    async def _older(self) -> Slice | None:
+        """What is no longer held; None for a subscriber beyond the bounded lag: it had caught up before."""
+        if self._caught_up:
             return None
-        else:
-            found = await channel.older(self._view, self.cursor)
-        self.cursor, self._over = found.cursor, found.ended
-        return found.frames
+        return await self._channel.older(self._view, self.cursor)
