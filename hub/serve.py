@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from hub import __version__, hooks, ids
 from hub.config import Config
+from hub.configload import check_policies
 from hub.errors import ConfigError, HubError
 from hub.front.app import create_app
 from hub.front.server import FrontServer
@@ -117,6 +118,10 @@ async def _store_url(config: Config) -> AsyncIterator[str]:
 @asynccontextmanager
 async def _parts(config: Config, url: str) -> AsyncIterator[_Parts]:
     plugins = load(config)
+    try:
+        check_policies(config, plugins.bundles)
+    except ConfigError as error:  # a person is asked instead, which is safe; `turnhub doctor` says it too
+        structlog.get_logger("hub").warning("a policy is missing, so its asks go to a person", reason=error.detail)
     connections = Connections(url)
     bounds = Bounds(live_grace_ms=int(config.runner.live_grace_s * 1000))
     store = Store(connections.commands, bounds)
