@@ -14,6 +14,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from msgspec.structs import replace
 
 from hub.errors import StoreReadOnly, StoreUnavailable
+from hub.runner.drafts import Draft, joined
 from hub.runner.looking import Looking, Stopped, dead, success, unverified
 from hub.transport import Message, Verdict
 from hub.typist import Conveyed, Hold, PlaceLost, PlaceTaken, Sight, TerminalFailed, Typist
@@ -21,6 +22,7 @@ from hub.typist import Conveyed, Hold, PlaceLost, PlaceTaken, Sight, TerminalFai
 Verify = Callable[[Sight, Sight, Conveyed], Awaitable[Verdict | None]]
 Lock = Callable[[str], AbstractAsyncContextManager[Hold]]
 Mark = Callable[[], Awaitable[None]]
+Clock = Callable[[], float]
 
 _BLANK = Sight(holder="unknown")
 _TIDY_S = 4.0
@@ -31,33 +33,42 @@ async def _no_mark() -> None:
 
 
 class Delivery:
-    """One delivery of one message into one terminal. ``mark`` is awaited right before the first key. Raises
-    CannotConvey when it is made."""
+    """One delivery of one message into one terminal. ``mark`` is awaited right before the first key; ``clock``
+    counts seconds. Raises CannotConvey when it is made."""
 
-    def __init__(self, typist: Typist, message: Message, verify: Verify, mark: Mark = _no_mark) -> None:
+    def __init__(
+        self,
+        typist: Typist,
+        message: Message,
+        verify: Verify,
+        mark: Mark = _no_mark,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
         self._typist = typist
         self._pace = typist.pace
         self._conveyed = typist.convey(message)
         self._verify = verify
         self._mark = mark
-        self._clock = asyncio.get_running_loop().time
+        self._clock = clock or asyncio.get_running_loop().time
         self._before = _BLANK
-        self._draft = ""
         self._unsent = False  # something of ours may stand in the composer
         self._looking: Looking
+        self._draft: Draft
 
     async def run(self, lock: Lock, *, resumed: bool = False) -> Verdict:
         """Deliver under the terminal's lock. ``resumed``: somebody began to, and did not live to tell; then the
         text is not typed again. When cancelled, what was not submitted is taken back."""
         try:
             async with lock(self._typist.place) as hold:
-                self._looking = Looking(self._typist, hold)
+                self._looking = Looking(self._typist, hold, self._clock)
+                self._draft = Draft(self._typist, self._looking, self._clock)
                 verdict = await self._tidily(self._resume() if resumed else self._deliver())
         except (PlaceTaken, StoreUnavailable, StoreReadOnly) as error:
             return unverified(f"{error.detail} Nothing was typed.")
         if self._conveyed.changes and success(verdict):
             changes = "Changed: " + ", ".join(self._conveyed.changes)
-            return replace(verdict, detail=_joined(verdict.detail, changes))
+            return replace(verdict, detail=joined(verdict.detail, changes))
         return verdict
 
     async def _tidily(self, delivering: Awaitable[Verdict]) -> Verdict:
@@ -68,7 +79,7 @@ class Delivery:
         except Stopped as stopped:
             return stopped.verdict
         except BaseException:  # cancelled, most of all; whoever is to blame, nothing is left lying about
-            if self._unsent or self._draft:
+            if self._unsent or self._draft.text:
                 await _to_its_end(self._tidy())
             raise
 
@@ -76,14 +87,17 @@ class Delivery:
         sight = await self._looking.usable()
         try:
             if sight.composer == "draft":
-                sight = await self._set_aside(sight)
+                ours = self._typist.staged(_BLANK, sight, self._conveyed.text)
+                sight = await self._draft.set_aside(sight, ours=ours)
             await self._mark()
             verdict = await self._attempt(sight)
             if verdict.verdict == "staged":
                 verdict = await self._once_more(verdict)
         except Stopped as stopped:
             verdict = stopped.verdict
-        return await self._give_back(verdict) if self._draft else verdict
+        except PlaceLost as error:
+            verdict = unverified(error.detail)
+        return await self._draft.give_back(verdict)
 
     async def _resume(self) -> Verdict:
         """Find out what became of a text that was being typed. Only what surely sits there unsent is submitted."""
@@ -106,9 +120,10 @@ class Delivery:
     async def _paste(self, sight: Sight) -> None:
         deadline = self._clock() + self._pace.paste_s
         while True:
-            self._before = sight
-            if await self._pressed(lambda seen: self._typist.paste(seen, self._conveyed.text), sight):
+            self._before, self._unsent = sight, True
+            if await self._looking.pressed(lambda seen: self._typist.paste(seen, self._conveyed.text), sight):
                 return
+            self._unsent = False
             if self._clock() >= deadline:
                 raise Stopped(unverified("The screen does not hold still, so nothing was typed."))
             await self._typist.change(self._pace.look_s)
@@ -123,7 +138,7 @@ class Delivery:
         while True:
             sight = await self._looking.look()
             # The last look has just been, and the terminal itself looks once more.
-            if self._ready(sight) and await self._pressed(self._typist.submit, sight):
+            if self._ready(sight) and await self._looking.pressed(self._typist.submit, sight):
                 self._unsent = False
                 return True
             if self._clock() >= deadline:
@@ -134,18 +149,6 @@ class Delivery:
         """Whether the submit key would submit the text, and nothing else."""
         reaches = sight.holder == "agent" and not sight.scrolled
         return reaches and self._typist.staged(self._before, sight, self._conveyed.text)
-
-    async def _pressed(self, key: Callable[[Sight], Awaitable[bool]], sight: Sight) -> bool:
-        """Whether the terminal took the key. One of which nobody knows counts as taken: looking tells."""
-        self._looking.hold.check()
-        unsent, self._unsent = self._unsent, True
-        try:
-            taken = await key(sight)
-        except TerminalFailed:
-            taken = True
-        self._unsent = unsent or taken
-        self._looking.typed |= taken
-        return taken
 
     async def _not_shown(self) -> Verdict:
         """The text did not come to stand in the composer, alone: the submit key was not pressed."""
@@ -174,7 +177,7 @@ class Delivery:
         self._looking.hold.check()
         cleared = await self._typist.clear(sight)
         if cleared == "kept":
-            return replace(staged, detail=_joined(staged.detail, "It could not be cleared to be typed again"))
+            return replace(staged, detail=joined(staged.detail, "It could not be cleared to be typed again"))
         if cleared == "gone":
             proof = await self._proven()
             if success(proof):
@@ -214,46 +217,6 @@ class Delivery:
         told = "Nothing proves that the agent took the message, and nothing that it did not"
         return unverified(f"{told}. A dialog is there now: {sight.dialog}" if sight.dialog else f"{told}.")
 
-    # Other people's drafts
-
-    async def _set_aside(self, sight: Sight) -> Sight:
-        """Empty the composer, and know what stood there. This very message is nobody's draft: somebody tried to
-        deliver it before."""
-        ours = self._typist.staged(_BLANK, sight, self._conveyed.text)
-        if not (ours or sight.draft_whole):
-            told = "Somebody's unsent text is in the composer, and not all of it can be seen"
-            raise Stopped(unverified(f"{told}: it was left alone, and nothing was typed."))
-        self._looking.hold.check()
-        self._draft = "" if ours else sight.draft
-        if await self._typist.clear(sight) == "kept":
-            self._draft = ""
-            raise Stopped(unverified("Unsent text in the composer could not be cleared, so nothing was typed."))
-        sight = await self._looking.usable()
-        if sight.composer == "draft":
-            raise Stopped(unverified("Somebody types in the composer just now, so nothing was typed."))
-        return sight
-
-    async def _give_back(self, verdict: Verdict) -> Verdict:
-        """Put a person's draft back where it was, if the composer is free."""
-        draft = self._draft
-        with suppress(PlaceLost, Stopped):
-            sight = await self._looking.look()
-            if sight.holder == "agent" and sight.composer in ("empty", "ghost") and not sight.scrolled:
-                put = await self._pressed(lambda seen: self._typist.paste(seen, draft), sight)
-                if put and await self._shown(sight, draft):
-                    self._draft = ""
-                    return replace(verdict, detail=_joined(verdict.detail, "A draft was set aside and put back"))
-        self._draft = ""
-        return replace(verdict, detail=_joined(verdict.detail, f"A draft could not be put back: {draft!r}"))
-
-    async def _shown(self, before: Sight, text: str) -> bool:
-        deadline = self._clock() + self._pace.paste_s
-        while not self._typist.staged(before, await self._typist.look(), text):
-            if self._clock() >= deadline:
-                return False
-            await self._typist.change(self._pace.look_s)
-        return True
-
     async def _tidy(self) -> None:
         """Take back what was not submitted; give back what was set aside."""
         with suppress(PlaceLost, Stopped, TerminalFailed):
@@ -261,8 +224,7 @@ class Delivery:
             if self._unsent and self._typist.staged(self._before, sight, self._conveyed.text):
                 self._looking.hold.check()
                 await self._typist.clear(sight)
-            if self._draft:
-                await self._give_back(unverified(""))
+            await self._draft.give_back(unverified(""))
 
 
 async def _to_its_end(tidying: Awaitable[None]) -> None:
@@ -280,7 +242,3 @@ async def _to_its_end(tidying: Awaitable[None]) -> None:
 
 def _squeezed(text: str) -> str:
     return "".join(text.split())
-
-
-def _joined(detail: str | None, more: str) -> str:
-    return f"{detail.rstrip('.')}. {more}" if detail else more

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Awaitable, Callable
 
 from hub.transport import Verdict
-from hub.typist import Hold, Sight, Typist
+from hub.typist import Hold, Sight, TerminalFailed, Typist
 
 _DISMISSALS = 3
 
@@ -31,11 +31,11 @@ def success(verdict: Verdict | None) -> bool:
 class Looking:
     """Somebody who may type into the terminal as long as ``hold`` stands. ``typed``: something was typed."""
 
-    def __init__(self, typist: Typist, hold: Hold) -> None:
+    def __init__(self, typist: Typist, hold: Hold, clock: Callable[[], float]) -> None:
         self.typed = False
         self.hold = hold
         self._typist = typist
-        self._clock = asyncio.get_running_loop().time
+        self._clock = clock
 
     async def usable(self) -> Sight:
         """The sight of a composer that can be typed into. An agent that is only starting is waited for. Raises
@@ -72,6 +72,17 @@ class Looking:
             await self._typist.unscroll()
             sight = await self._typist.look()
         return sight
+
+    async def pressed(self, key: Callable[[Sight], Awaitable[bool]], sight: Sight) -> bool:
+        """Whether the terminal took the key. One of which nobody knows counts as taken: looking tells. Raises
+        PlaceLost."""
+        self.hold.check()
+        try:
+            taken = await key(sight)
+        except TerminalFailed:
+            taken = True
+        self.typed |= taken
+        return taken
 
     def check(self, sight: Sight) -> None:
         """Raises Stopped where typing would reach somebody else than the agent's composer."""
