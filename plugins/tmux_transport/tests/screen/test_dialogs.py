@@ -225,6 +225,8 @@ def test_the_command_of_a_permission(screen: str, claude: Manifest) -> None:
         "  ⎿  Interrupted",
         "✻ Baked for 3s",
         "✻ Baking…",
+        "* Baking…",
+        "· Baking… (3s · esc to interrupt)",
         "❯ ping",
         "● Done.\n" + RULE + "\n❯ \n" + RULE,
         "later output of something",
@@ -241,6 +243,12 @@ def test_a_menu_with_something_said_below_is_over(screen: str, below: str, claud
 def test_blank_rows_and_an_empty_box_end_no_menu(below: str, claude: Manifest) -> None:
     """They are no conversation."""
     assert read(f"{TRUST_OLD}{below}", claude).dialog is not None
+
+
+@pytest.mark.parametrize("hint", ["Esc to cancel\n · Tab to amend", "Esc to cancel · Tab\n to amend"])
+def test_a_wrapped_hint_ends_no_menu(hint: str, claude: Manifest) -> None:
+    """On a narrow pane the keys are named over several rows."""
+    assert read(OLD_PERMISSION + "\n " + hint, claude).dialog is not None
 
 
 def test_a_draft_in_the_box_below_ends_a_menu(claude: Manifest) -> None:

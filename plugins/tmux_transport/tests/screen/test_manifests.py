@@ -99,6 +99,8 @@ def test_where_manifests_are_looked_for(tmp_path: Path) -> None:
         ("+{n} lines", "+ lines", False),
         ("don't", "Don’t", True),
         ("a.c", "abc", False),
+        ("{*} *…", "* Baking…", True),
+        ("{*} *…", "● Baking…", False),
         ("(", "(", True),
     ],
 )

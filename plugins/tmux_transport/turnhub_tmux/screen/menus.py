@@ -316,7 +316,7 @@ def _after(frame: Frame, first: int, stop: int, column: int, manifest: Manifest)
         if fenced or not text.strip() or _is_line(text):
             paragraph = paragraph and bool(text.strip())
             continue
-        if said(frame.texts[number], manifest) or _submitted(text, manifest):
+        if _ends(frame.texts[number], manifest):
             return None
         if paragraph or is_hint(text, manifest):
             hint = paragraph = True
@@ -330,6 +330,11 @@ def _after(frame: Frame, first: int, stop: int, column: int, manifest: Manifest)
 
 def _is_line(text: str) -> bool:
     return is_rule(text) or is_top(text) or is_bottom(text) or is_fence(text)
+
+
+def _ends(text: str, manifest: Manifest) -> bool:
+    """Whether a row says that things went on: something said, done, being done, or sent."""
+    return said(text, manifest) or manifest.busy_above.match(text.strip()) or _submitted(unboxed(text), manifest)
 
 
 def _submitted(text: str, manifest: Manifest) -> bool:

@@ -1,4 +1,5 @@
-"""Patterns as manifests write them: text in which ``*`` stands for anything and ``{n}`` for a number.
+"""Patterns as manifests write them: text in which ``*`` stands for anything, ``{n}`` for a number, ``{*}`` for a
+star.
 
 No regular expressions: whoever writes a manifest cannot write one that takes for ever.
 """
@@ -13,7 +14,7 @@ from turnhub_tmux.screen.text import folded
 
 _LONGEST_ROW: Final = 600
 MOST_STARS: Final = 4
-_TOKEN: Final = re.compile(r"(\*|\{n\})")
+_TOKEN: Final = re.compile(r"(\{\*\}|\*|\{n\})")
 
 
 class Patterns:
@@ -44,11 +45,11 @@ def fault(pattern: str) -> str | None:
         return "a pattern is empty"
     if not folded(pattern).strip("* "):
         return f"the pattern {pattern!r} matches everything"
-    if pattern.count("*") > MOST_STARS:
+    if pattern.replace("{*}", "").count("*") > MOST_STARS:
         return f"the pattern {pattern!r} has more than {MOST_STARS} stars"
     return None
 
 
 def _expression(pattern: str) -> str:
-    parts = _TOKEN.split(folded(pattern))
-    return "".join(".*?" if p == "*" else r"\d{1,9}" if p == "{n}" else re.escape(p) for p in parts)
+    meanings = {"*": ".*?", "{n}": r"\d{1,9}", "{*}": r"\*"}
+    return "".join(meanings.get(part) or re.escape(part) for part in _TOKEN.split(folded(pattern)))

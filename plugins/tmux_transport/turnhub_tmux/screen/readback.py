@@ -44,7 +44,9 @@ def readback(needle: str, before: bytes | str | None, after: bytes | str, manife
         return _at_a_shell(wanted, now)
     staged = _staged(needle, wanted, now.screen, None if then is None else then.screen)
     queued = now.queued > (then.queued if then else 0)
-    submitted = False if queued and then is None else _submitted(wanted, needle, now, then, staged)
+    submitted = _submitted(wanted, needle, now, then, staged)
+    if queued and (then is None or now.sent <= then.sent):
+        submitted = False
     return Readback(submitted=submitted, queued=queued, staged=staged)
 
 
