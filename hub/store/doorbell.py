@@ -21,6 +21,7 @@ from hub.store.connect import Lines
 _QUIET_S = 10.0
 _RECONNECT_S = 0.2
 _SUBSCRIBE_S = 5.0
+_LEAVE_S = 1.0
 _LOST = (exceptions.RedisError, OSError)
 
 
@@ -88,19 +89,20 @@ class Doorbell:
             async with asyncio.timeout(_SUBSCRIBE_S):
                 await self._match(channel)
                 await heard.confirmed.wait()
-        except BaseException as error:
-            self._forget(channel, listener)  # the server's word on this channel then has it unsubscribed
-            if isinstance(error, TimeoutError):
-                raise StoreUnavailable(
-                    "The store does not answer: no subscription could be made. Try again."
-                ) from None
+        except TimeoutError:
+            self._forget(channel, listener)  # should the server confirm after all, it is unsubscribed then
+            raise StoreUnavailable(
+                "The store does not answer: no subscription could be made. Try again."
+            ) from None
+        except BaseException:
+            await self.leave(channel, listener)
             raise
 
     async def leave(self, channel: str, listener: Listener) -> None:
         """Stop telling ``listener``."""
         if self._forget(channel, listener):
             with suppress(TimeoutError):  # then the connection is as good as lost, and made anew without it
-                async with asyncio.timeout(_SUBSCRIBE_S):
+                async with asyncio.timeout(_LEAVE_S):
                     await self._match(channel)
 
     def _forget(self, channel: str, listener: Listener) -> bool:

@@ -93,9 +93,9 @@ class Frames:
         return found
 
     def _drop(self) -> None:
-        """Drop the older half: appending stays cheap on average."""
+        """Drop the older half, never the newest: appending stays cheap on average."""
         keep, size = len(self._entries), 0
-        while keep > 0 and size < self._most_bytes // 2:
+        while keep > 0 and (size == 0 or size < self._most_bytes // 2):
             keep -= 1
             size += len(self._entries[keep].frame)
         self.floor = self._numbers[keep - 1] if keep else self.floor
