@@ -127,24 +127,28 @@ class EventStream(EventSourceResponse):
             else:
                 timer = loop.call_later(self._stuck_s / _LOOKS, look)
 
-        def left(_: asyncio.Task[None]) -> None:
+        def over(_: asyncio.Task[None]) -> None:
             ending.reschedule(loop.time())
 
+        # The pump is the task, and not the watch: what wakes for each event should not wake below all the
+        # layers of an application.
+        pump = asyncio.create_task(self._pump(send))
         try:
             async with asyncio.timeout(None) as ending:
-                watcher = asyncio.create_task(_disconnected(receive))
-                watcher.add_done_callback(left)
+                pump.add_done_callback(over)
                 timer = loop.call_later(self._stuck_s / _LOOKS, look)
                 try:
-                    await self._pump(send)
+                    await _disconnected(receive)
                 finally:
                     timer.cancel()
-                    watcher.remove_done_callback(left)
-                    watcher.cancel()
-                    await asyncio.wait([watcher])
+                    pump.remove_done_callback(over)
+                    pump.cancel()
+                    await asyncio.wait([pump])
         except TimeoutError:
             if not ending.expired():
                 raise
+        if not pump.cancelled():
+            pump.result()
         return not stuck
 
     async def _pump(self, send: Send) -> None:
