@@ -13,7 +13,7 @@ from turnhub_tmux.screen.composer import said
 from turnhub_tmux.screen.frame import Frame, greyed
 from turnhub_tmux.screen.manifest import Manifest
 from turnhub_tmux.screen.meaning import means
-from turnhub_tmux.screen.menus import Choice, Menu
+from turnhub_tmux.screen.rows import Choice, Menu
 from turnhub_tmux.screen.text import folded, indent, is_bottom, is_fence, is_rule, is_top, squeezed, unboxed
 from turnhub_tmux.screen.types import Dialog, DialogKind, Means, Option, Tab
 

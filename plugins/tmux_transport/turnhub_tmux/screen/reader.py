@@ -10,7 +10,7 @@ from turnhub_tmux.screen import dialogs, menus
 from turnhub_tmux.screen.composer import ABSENT, Place
 from turnhub_tmux.screen.frame import Frame
 from turnhub_tmux.screen.manifest import Manifest
-from turnhub_tmux.screen.menus import Lost, Menu
+from turnhub_tmux.screen.rows import Lost, Menu
 from turnhub_tmux.screen.text import indent, joined
 from turnhub_tmux.screen.types import Composer, Dialog, Screen, State
 
