@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
 import sys
 from pathlib import Path
 
@@ -111,6 +112,12 @@ async def test_opening_says_the_same(nobody: Path, tmp_path: Path) -> None:
         await SdkTransport().open(make_session("sdk", cwd=tmp_path))
     with pytest.raises(AgentUnavailable, match=r"working directory .* does not exist"):
         await SdkTransport().open(make_session("sdk", cwd=tmp_path / "gone", rehearsal=True))
+
+
+def test_the_plugin_is_light_until_a_session_is_opened() -> None:
+    """Looking at plugins must not cost the second that the SDK's import takes."""
+    probe = "import sys, turnhub_sdk; sys.exit('claude_agent_sdk' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", probe], check=False).returncode == 0
 
 
 def test_versions_are_compared_as_numbers() -> None:

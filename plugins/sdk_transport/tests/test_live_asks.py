@@ -131,8 +131,10 @@ async def test_an_interrupt_withdraws_the_ask(tmp_path: Path) -> None:
 
 async def test_an_agent_that_dies_takes_its_ask_along(tmp_path: Path) -> None:
     """Killed while it asks: the ask is withdrawn, the turn ends at once, and the session goes on."""
-    script = {"go": TOUCH, "again": reply("Here I am.")}
+    script = {"before": reply("Noted."), "go": TOUCH, "again": reply("Here I am.")}
     async with ScriptedAgent(script, tmp_path) as agent:
+        await agent.play("before")
+        await agent.written("Noted.")
         turn = agent.turn("go")
         playing = asyncio.create_task(agent.play(turn))
         ask = await turn.asked()
@@ -144,7 +146,7 @@ async def test_an_agent_that_dies_takes_its_ask_along(tmp_path: Path) -> None:
         assert isinstance(turn.judged, Failed)
         assert turn.judged.code == "agent_dead"
         assert (await agent.play("again")).text == "Here I am."
-        assert "go" in agent.model.turns[-1].prompts
+        assert agent.model.turns[-1].prompts[0] == "before"
 
 
 async def test_a_failing_hub_is_a_no(tmp_path: Path) -> None:

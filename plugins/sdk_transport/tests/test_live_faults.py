@@ -131,8 +131,14 @@ async def test_a_tool_may_take_longer_than_a_stall(tmp_path: Path) -> None:
 
 async def test_an_agent_killed_in_the_middle_of_a_turn(tmp_path: Path) -> None:
     """The turn ends at once as agent_dead, what was streamed is there, and the next turn knows the history."""
-    script = {"go": reply(Say("word " * 1000, every_s=0.02)), "again": reply("Here I am.")}
+    script = {
+        "before": reply("Noted."),
+        "go": reply(Say("word " * 1000, every_s=0.02)),
+        "again": reply("Here I am."),
+    }
     async with ScriptedAgent(script, tmp_path) as agent:
+        await agent.play("before")
+        await agent.written("Noted.")
         turn = agent.turn("go")
         playing = asyncio.create_task(agent.play(turn))
         await turn.seen(TextDelta, count=3)
@@ -144,13 +150,15 @@ async def test_an_agent_killed_in_the_middle_of_a_turn(tmp_path: Path) -> None:
         assert _failed(turn).code == "agent_dead"
         assert "exit code -9" in (_failed(turn).message or "")
         assert (await agent.play("again")).text == "Here I am."
-        assert agent.model.turns[-1].prompts == ("go", "again")
+        # What the agent had not written down when it was killed is lost to it, what was over is not.
+        assert (agent.model.turns[-1].prompts[0], agent.model.turns[-1].prompts[-1]) == ("before", "again")
 
 
 async def test_an_agent_killed_between_turns(tmp_path: Path) -> None:
     """The next turn starts another one, with the same conversation."""
     async with ScriptedAgent([reply("Yes.")], tmp_path) as agent:
         await agent.play("one")
+        await agent.written("Yes.")
         assert agent.pid is not None
         os.kill(agent.pid, signal.SIGKILL)
         turn = await agent.play("two")

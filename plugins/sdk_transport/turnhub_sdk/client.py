@@ -8,12 +8,14 @@ import logging
 import os
 import signal
 import sys
+import warnings
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final, TypeAlias
 
 import structlog
 from claude_agent_sdk import (
+    CanUseToolShadowedWarning,
     ClaudeAgentOptions,
     ClaudeSDKClient,
     Message,
@@ -29,6 +31,8 @@ from turnhub_sdk.cli import MINIMUM, too_old
 
 # This logger of the SDK puts words of the conversation into its errors, which are told by us, without them.
 logging.getLogger("claude_agent_sdk._internal.query").setLevel(logging.CRITICAL + 1)
+# Whoever configures a mode that asks nobody knows that nobody is asked.
+warnings.filterwarnings("ignore", category=CanUseToolShadowedWarning)
 
 _INTERRUPT_S: Final = 1.0
 _SETTLE_S: Final = 1.5

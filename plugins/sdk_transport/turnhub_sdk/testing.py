@@ -3,6 +3,7 @@ does."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -76,6 +77,17 @@ class ScriptedAgent:
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
+
+    async def written(self, text: str, *, within: float = 10.0) -> None:
+        """Wait until the agent has written ``text`` down: only that survives a kill. ``within`` seconds or
+        TimeoutError."""
+        async with asyncio.timeout(within):
+            while not await asyncio.to_thread(self._is_written, text):  # noqa: ASYNC110 - a file tells nobody
+                await asyncio.sleep(0.05)
+
+    def _is_written(self, text: str) -> bool:
+        transcripts = (self._folder / "home").rglob("*.jsonl")
+        return any(text in path.read_text(encoding="utf-8") for path in transcripts)
 
     def turn(self, text: str, **details: Any) -> FakeTurn:
         """The session's next turn, not played yet; ``details`` as for FakeTurn."""
