@@ -191,6 +191,8 @@ def test_schemathesis_finds_no_fault_and_no_undeclared_answer(
                 if known and case.path_parameters and "id" in case.path_parameters:
                     is_ask = "/asks/" in operation.path
                     case.path_parameters["id"] = names["ask" if is_ask else "session"]
+                if known and operation.path == "/v1/sessions" and isinstance(case.body, dict):
+                    case.body["agent"] = "claude"
                 response = case.call(base_url=url, headers=headers)
                 case.validate_response(response, checks=CHECKS)
 
