@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct, field
 
 from hub.errors import Invalid
-from hub.events import Ask, AskKind, AskSettled, By, Decision, Question, Scope
+from hub.events import Ask, AskKind, AskSettled, By, Decision, Question, Scope, to_json
 
 AskState = Literal["open", "settled", "delivered", "closed", "withdrawn"]
 
@@ -106,6 +106,11 @@ def identical_key(request: AskRequest) -> str:
     """What makes two asks the very same call: their input too (SHA-256, hex)."""
     call = [request.kind, request.tool, request.subject, request.input]
     return hashlib.sha256(json.dumps(call, sort_keys=True).encode()).hexdigest()
+
+
+def grant_key(tool: str, subject: str) -> str:
+    """What a session's grant is about: this tool with this literal subject, never a pattern (SHA-256, hex)."""
+    return hashlib.sha256(to_json([tool, subject])).hexdigest()
 
 
 def settle(ask: Ask, reply: Mapping[str, Any], by: By) -> Settlement:

@@ -13,7 +13,7 @@ from hub import ids
 from hub.asks import Answer, Answered, AskRecord, AskRequest, Settlement, WithdrawnAsk, identical_key
 from hub.errors import AlreadySettled, HubError, NotFound, Withdrawn
 from hub.events import Ask, By, now
-from hub.runner.judging import Judgement, judge
+from hub.runner.judging import Judgement, granted, judge
 from hub.runner.observers import Observers
 from hub.runner.services import Services
 from hub.runner.sound import sound
@@ -70,8 +70,20 @@ class Asking:
         await self._writer.flush()
         if record := self._inherited.pop(identical_key(request), None):
             return await self._parked(record, None)
-        judged = await judge(self._plugins, self._session, request) if request.kind == "permission" else None
+        judged = await self._judge(request) if request.kind == "permission" else None
         return await self._parked(self._made(request, judged), judged)
+
+    async def _judge(self, request: AskRequest) -> Judgement | None:
+        """Denials first; what is dangerous always asks; then what a person granted this session; then the rest
+        of what plugins say."""
+        judged = await judge(self._plugins, self._session, request)
+        verdict = judged.resolution.verdict if judged else "ask"
+        dangerous = request.danger or (judged and judged.resolution.danger)
+        if verdict == "deny" or dangerous:
+            return judged
+        session_id = self._claim.session_id
+        ask_id = await self._writer.persist(lambda: self._store.grant(session_id, request.tool, request.subject))
+        return granted(ask_id) if ask_id else judged
 
     async def delivered(self, ask_id: str) -> None:
         """The agent took the settlement. Raises HubError where there is none."""

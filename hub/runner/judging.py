@@ -39,6 +39,11 @@ class Judgement(Struct, frozen=True):
         return Settlement(by=by, decision=decision, scope="once", message=message)
 
 
+def granted(ask_id: str) -> Judgement:
+    """What a session's grant says: allow, by the ask in which a person gave it."""
+    return Judgement("grant", Resolution(verdict="allow", rule=ask_id))
+
+
 async def judge(
     plugins: Plugins, session: SessionInfo, request: AskRequest, *, within_s: float = _JUDGE_S
 ) -> Judgement | None:

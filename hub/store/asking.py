@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from hub import ids
-from hub.asks import AskRecord, Settlement, settled_event
+from hub.asks import AskRecord, Settlement, grant_key, settled_event
 from hub.errors import AlreadySettled, HubError, Withdrawn
 from hub.events import Ask, AskDelivered, AskOpened, encode_body, stamp, to_json
 from hub.store import keys
@@ -41,9 +41,12 @@ class Asks(StoreBase):
         return record
 
     async def settle_ask(self, record: AskRecord, settlement: Settlement) -> AskRecord:
-        """Settle an ask, once. Raises AlreadySettled with who and what, Withdrawn, NotFound."""
+        """Settle an ask, once; an allow with scope session grants the session that very call. Raises
+        AlreadySettled with who and what, Withdrawn, NotFound."""
         event = stamp(settled_event(record.id, settlement), record.session_id, record.turn_id)
-        facts: list[Argument] = [record.id, ids.request_id(), to_json(settlement), encode_body(event)]
+        granted = settlement.decision == "allow" and settlement.scope == "session"
+        grant = grant_key(record.ask.tool, record.ask.subject) if granted else ""
+        facts: list[Argument] = [record.id, ids.request_id(), to_json(settlement), encode_body(event), grant]
         status, *said = await transact(self.redis, "settle_ask", record.session_id, *facts, at=event.at)
         if status == "missing":
             missing("ask", record.id)
@@ -55,6 +58,13 @@ class Asks(StoreBase):
             by = stored.settlement.by.name if stored.settlement else "somebody"
             raise AlreadySettled(f"This ask was settled before, by {by}.", ask=stored)
         return stored
+
+    async def grant(self, session_id: str, tool: str, subject: str) -> str | None:
+        """The ask in which a person granted the session this very call; None where nobody did."""
+        with clear_errors():
+            key = keys.session_key("grants", session_id)
+            found: bytes | None = await self.redis.execute_command("HGET", key, grant_key(tool, subject))
+        return found.decode() if found is not None else None
 
     async def deliver_ask(self, claim: Claim, ask_id: str) -> None:
         """Record that the agent took the settlement. Raises Fenced; HubError for an ask that is not settled

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hub import hooks
-from hub.asks import Answered, AskRecord, AskRequest, WithdrawnAsk, settle
+from hub.asks import Answered, AskRecord, AskRequest, WithdrawnAsk, grant_key, settle
 from hub.config import AgentConfig, PolicyConfig, RunnerConfig
 from hub.errors import AlreadySettled, Withdrawn
 from hub.events import (
@@ -135,6 +135,44 @@ async def test_a_policy_that_fails_has_allowed_nothing(hubs: Hubs, broken: Any) 
     async with hubs(hub_config(), hooks=[Policy("strict", "deny"), Policy("bad", answer)]) as hub:
         (settled,) = kinds(await hub.events(await hub.send(await hub.session(), BASH)), AskSettled)
         assert (settled.decision, settled.by.name) == ("deny", "strict")
+
+
+async def test_an_allow_for_the_session_is_a_grant_of_that_very_call(hubs: Hubs) -> None:
+    """The same command is not asked about again and names the ask that granted it; another one is asked about;
+    a dangerous one and a denied one are not covered by it."""
+    async with hubs(hub_config()) as hub:
+        session = await hub.session()
+        begun = await hub.send(session, BASH)
+        opened = await hub.until(begun, AskOpened)
+        record = await hub.store.ask(opened.ask.id)
+        await hub.store.settle_ask(record, settle(record.ask, {"decision": "allow", "scope": "session"}, ANN))
+        assert isinstance(await hub.ending(begun), TurnCompleted)
+        (settled,) = kinds(await hub.events(await hub.send(session, BASH)), AskSettled)
+        assert settled.by == By(kind="policy", name="grant", rule=opened.ask.id)
+        other = await hub.send(session, [{**BASH[0], "input": {"command": "ls *"}}, {"text": "done"}])
+        await allow(hub, await hub.until(other, AskOpened))
+        (settled,) = kinds(await hub.events(other), AskSettled)
+        assert settled.by == ANN
+
+
+@pytest.mark.parametrize(
+    ("answer", "by"),
+    [("deny", "policy"), (Resolution(verdict="ask", rule="r", danger="it deletes"), "person")],
+    ids=["denied", "dangerous"],
+)
+async def test_a_grant_covers_nothing_that_is_denied_or_dangerous(hubs: Hubs, answer: Any, by: str) -> None:
+    """A deny wins over a grant, and danger always asks."""
+    async with hubs(hub_config(), hooks=[Policy("strict", answer)]) as hub:
+        session = await hub.session()
+        async with asyncio.timeout(30):
+            await hub.store.redis.execute_command(
+                "HSET", keys.session_key("grants", session), grant_key("Bash", "ls"), "ask_before"
+            )
+            begun = await hub.send(session, BASH)
+            if by == "person":
+                await allow(hub, await hub.until(begun, AskOpened))
+            (settled,) = kinds(await hub.events(begun), AskSettled)
+        assert settled.by.kind == by
 
 
 async def test_a_policy_that_hangs_is_not_waited_for() -> None:
