@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -123,9 +125,13 @@ async def test_a_session_with_a_turn_is_deleted_by_force_only(desk: Desk) -> Non
         await desk.store.delete_session(session_id)
     assert refused.value.facts["turn_id"] == taken.turn.id
     assert refused.value.facts["state"] == "running"
+    pubsub: Any = desk.store.redis.pubsub()
+    await pubsub.subscribe(keys.channel(session_id))
     await desk.store.delete_session(session_id, force=True)
     assert not await _known(desk, session_id)
     assert not await desk.renew(taken.claim)
+    assert await desk.store.live_page(session_id, taken.turn.id, 0) == []
+    assert [message["data"] async for message in _heard(pubsub)] == [b""], "whoever watches it is woken"
     assert not await desk.store.redis.execute_command("EXISTS", grants)
     number = keys.bucket(session_id)
     for kind, member in (("sessions", session_id), ("leases", session_id), ("pending", ask_id)):
@@ -133,6 +139,15 @@ async def test_a_session_with_a_turn_is_deleted_by_force_only(desk: Desk) -> Non
         assert score is None
     with pytest.raises(NotFound):
         await desk.store.delete_session(session_id)
+
+
+async def _heard(pubsub: Any) -> AsyncIterator[Any]:
+    """The one message that is expected."""
+    async with asyncio.timeout(10):
+        while (message := await pubsub.get_message(ignore_subscribe_messages=True, timeout=1)) is None:
+            pass
+    yield message
+    await pubsub.aclose()
 
 
 async def test_a_deleted_session_can_be_made_again_and_begins_anew(desk: Desk) -> None:
