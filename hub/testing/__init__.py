@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from hub.testing.asgi import AsgiTransport, asgi_client
     from hub.testing.contract import Scenarios, TransportContract
-    from hub.testing.model import (
-        ScriptedModel,
-        claude_environment,
-    )
+    from hub.testing.model import ScriptedModel
+    from hub.testing.model_agent import claude_environment
     from hub.testing.model_script import (
         Cut,
         Drop,
@@ -107,7 +105,7 @@ _HOME: Final[dict[str, str]] = {
     "Exchange": "model_script",
     "Drop": "model_script",
     "Cut": "model_script",
-    "claude_environment": "model",
+    "claude_environment": "model_agent",
     "ScriptedModel": "model",
     "EventRules": "rules",
     "Scenarios": "contract",

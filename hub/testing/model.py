@@ -57,7 +57,6 @@ from hub.testing.model_wire import (
 )
 
 HOUSEKEEPING: Final = reply('{"title": "Scripted session"}')
-API_KEY: Final = "sk-ant-scripted-model-no-real-key"
 _PROMPTS_KEPT: Final = 10_000
 
 
@@ -245,48 +244,6 @@ async def _read(http: Request) -> ModelRequest:
 
 def _carries(http: Request, key: str) -> bool:
     return key in (http.headers.get("x-api-key"), http.headers.get("authorization", "").removeprefix("Bearer "))
-
-
-def claude_environment(model_url: str, home: Path, *, key: str = API_KEY) -> dict[str, str]:
-    """The environment in which Claude Code runs offline against the model at ``model_url``.
-
-    ``home`` (made, 0700) becomes its HOME and, in ``home/.claude``, its configuration, with the onboarding
-    done, so that it asks nothing and calls nobody but the model. Give the variables to the agent beside an
-    otherwise empty environment, or as the option ``env`` of an agent.
-    """
-    config = home / ".claude"
-    for folder in (home, config):
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        folder.chmod(0o700)
-    settled = config / ".claude.json"
-    if not settled.exists():
-        settled.touch(mode=0o600)
-        settled.write_text(json.dumps(_onboarded(key)), encoding="utf-8")
-    return {
-        "ANTHROPIC_BASE_URL": model_url,
-        "ANTHROPIC_API_KEY": key,
-        "HOME": str(home),
-        "CLAUDE_CONFIG_DIR": str(config),
-        **dict.fromkeys(_QUIET, "1"),
-        "CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION": "false",
-        "LANG": "C.UTF-8",
-    }
-
-
-_QUIET: Final[Sequence[str]] = (
-    "DISABLE_AUTOUPDATER",
-    "DISABLE_TELEMETRY",
-    "DISABLE_ERROR_REPORTING",
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
-)
-
-
-def _onboarded(key: str) -> dict[str, object]:
-    return {
-        "hasCompletedOnboarding": True,
-        "theme": "dark",
-        "customApiKeyResponses": {"approved": [key[-20:]], "rejected": []},
-    }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

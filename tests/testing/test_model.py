@@ -14,7 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from hub.testing.model import ScriptedModel, claude_environment, main
+from hub.testing.model import ScriptedModel, main
+from hub.testing.model_agent import claude_environment
 from hub.testing.model_script import Cut, Drop, Fail, Pause, Say, Silence, Stall, reply
 
 pytestmark = pytest.mark.anyio
