@@ -136,10 +136,13 @@ class Feed:
         while True:
             await self._some_wanted.wait()
             while self._wanted:
-                channel = next(iter(self._wanted))
-                del self._wanted[channel]
-                await self._read(channel)
+                await self._read(self._next_wanted())  # a name here would keep it when it is done
             self._some_wanted.clear()
+
+    def _next_wanted(self) -> SessionChannel:
+        channel = next(iter(self._wanted))
+        del self._wanted[channel]
+        return channel
 
     async def _read(self, channel: SessionChannel) -> None:
         log = structlog.get_logger("hub.feed").bind(session_id=channel.session_id)
@@ -162,10 +165,13 @@ class Feed:
         """Ring where a comment is due; read sessions that have more to read, or a quiet turn."""
         while True:
             await asyncio.sleep(min(self._bounds.heartbeat_s / 5, self._bounds.reread_s))
-            for channel in list(self._channels.values()):
-                channel.ring_if_due()
-                if isinstance(channel, SessionChannel) and channel.wants_reading():
-                    self._want_reading(channel)
+            self._beat()
+
+    def _beat(self) -> None:
+        for channel in list(self._channels.values()):
+            channel.ring_if_due()
+            if isinstance(channel, SessionChannel) and channel.wants_reading():
+                self._want_reading(channel)
 
 
 def _check_cursor(channel: SessionChannel, after: int) -> None:
