@@ -102,7 +102,8 @@ class Crowd:
         self._await(len(self._connections))
 
     async def wait(self) -> dict[str, Any]:
-        """Return when everything has come: when that was, and how long each event took if that was kept.
+        """Return when everything has come: when that was, and, if times were kept, how long each event took
+        and how many came at once.
         Raises TimeoutError, saying what is missing."""
         try:
             async with asyncio.timeout(_PATIENCE_S):
@@ -114,7 +115,13 @@ class Crowd:
         delays = sorted(delay for one in self._connections for delay in one.delays_ns())
         if not delays:
             return {"at": at}
-        return {"at": at, "p50_ms": _part(delays, 0.50) / 1e6, "p99_ms": _part(delays, 0.99) / 1e6}
+        reads = sum(len(one.times or ()) for one in self._connections)
+        return {
+            "at": at,
+            "p50_ms": _part(delays, 0.50) / 1e6,
+            "p99_ms": _part(delays, 0.99) / 1e6,
+            "joined": len(delays) / reads,
+        }
 
     def close(self) -> None:
         """Go away from everywhere."""
