@@ -110,6 +110,12 @@ class IdempotencyMismatch(HubError):
     code = "idempotency_mismatch"
 
 
+class StillQueued(HubError):
+    """The message of this idempotency key was queued before. Facts: message_id."""
+
+    code = "still_queued"
+
+
 class MessageBegun(HubError):
     """A queued message cannot be taken back: its turn has begun."""
 

@@ -7,7 +7,7 @@ redis-py gives every connection a socket timeout of 5 s and silent retries; both
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol, cast
 from urllib.parse import unquote, urlsplit
 
@@ -23,7 +23,7 @@ from hub.errors import ConfigError
 
 AnyRedis = Redis | RedisCluster
 _RETRIES = 3
-_SPARE = 16  # connections for pipelines and pub/sub, which take no part in waiting for room
+_SPARE = 4  # connections for pub/sub, which takes no part in waiting for room
 
 
 class Lines(Protocol):
@@ -102,6 +102,16 @@ class _RedisCluster(RedisCluster):
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         call = super().execute_command
         return await self.bounds.keep(lambda: call(*args, **options))
+
+
+async def pipelined(redis: AnyRedis, commands: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """The answers to many commands, sent together. Like a single command it waits for room."""
+    pipeline = redis.pipeline(transaction=False)
+    for command in commands:
+        pipeline.execute_command(*command)
+    bounds: _Bounds | None = getattr(redis, "bounds", None)  # fakeredis has none
+    answers = await (pipeline.execute() if bounds is None else bounds.keep(pipeline.execute))
+    return list(answers)
 
 
 class Connections:

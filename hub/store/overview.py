@@ -17,6 +17,7 @@ from hub import ids
 from hub.asks import AskRecord
 from hub.errors import BadCursor, NotFound
 from hub.store import keys
+from hub.store.connect import pipelined
 from hub.store.records import SessionRecord, TurnRecord, fields_of, session_record, turn_record
 from hub.store.store import Store
 from hub.store.transactions import clear_errors
@@ -161,10 +162,7 @@ class Overview:
 
     async def _pipeline(self, commands: Iterable[tuple[str, ...]]) -> list[Any]:
         with clear_errors():
-            pipeline = self._store.redis.pipeline(transaction=False)
-            for command in commands:
-                pipeline.execute_command(*command)
-            return list(await pipeline.execute())
+            return await pipelined(self._store.redis, commands)
 
 
 def _scored(answer: list[Any]) -> list[tuple[float, str]]:

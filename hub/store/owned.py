@@ -68,6 +68,8 @@ class OwnedTurns(StoreBase):
             bounds.ring_ms,
             inside(reason),
             "1" if go_on else "0",
+            bounds.idem_ttl_s,
+            bounds.idem_most,
         ]
         answer = await transact(self.redis, "finish", claim.session_id, claim.turn_id, claim.fence, *head, *parts)
         check_fence(claim, answer)

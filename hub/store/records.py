@@ -92,7 +92,8 @@ class Finished(Struct, frozen=True, kw_only=True):
 
 
 class QueuedMessage(Struct, frozen=True, kw_only=True):
-    """A message that waits. ``tail`` and ``event`` are the ends of its events' bodies, made when it came."""
+    """A message that waits. ``tail`` and ``event`` are the ends of its events' bodies, made when it came;
+    ``key`` is the idempotency key it came with, "" for none."""
 
     id: str
     text: str
@@ -100,6 +101,7 @@ class QueuedMessage(Struct, frozen=True, kw_only=True):
     fingerprint: str
     tail: str
     event: str
+    key: str = ""
 
 
 class Entry(Struct, frozen=True):

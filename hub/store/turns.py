@@ -5,7 +5,14 @@ from __future__ import annotations
 import hashlib
 
 from hub import ids
-from hub.errors import IdempotencyMismatch, MessageBegun, NoActiveTurn, NoRetryableTurn, Overloaded
+from hub.errors import (
+    IdempotencyMismatch,
+    MessageBegun,
+    NoActiveTurn,
+    NoRetryableTurn,
+    Overloaded,
+    StillQueued,
+)
 from hub.events import MessageQueued, Origin, UserMessage, encode_body, stamp, to_json
 from hub.store import keys
 from hub.store.common import StoreBase, body_from, in_flight, missing
@@ -32,7 +39,8 @@ class Turns(StoreBase):
         attach: bool = False,
     ) -> Begun:
         """Begin a turn for a new message. Raises NotFound; TurnInFlight, with nothing written;
-        IdempotencyMismatch when the key belongs to another message. ``attach``: where another turn runs, the
+        IdempotencyMismatch when the key belongs to another message; StillQueued when it came with a message
+        that waits, or was taken back. ``attach``: where another turn runs, the
         key stands for that turn from then on, so that asking again never begins one."""
         message_id = ids.message_id()
         tail = body_from(UserMessage(message_id=message_id, text=text, origin=origin), "message_id")
@@ -57,6 +65,8 @@ class Turns(StoreBase):
                     "This Idempotency-Key came before with another message. Use a new key for a new message.",
                     turn_id=facts[0],
                 )
+            case "queued":
+                raise _still_queued(facts[0])
             case "busy":
                 raise in_flight(session_id, facts)
             case "no_retry":
@@ -88,9 +98,12 @@ class Turns(StoreBase):
             raise NoActiveTurn("No turn is running in this session.")
         return str(facts[0].decode())
 
-    async def enqueue(self, session_id: str, text: str, *, literal: bool = True) -> QueuedMessage | None:
-        """Let a message wait for the running turn to end; None when no turn runs (begin one instead).
-        Raises NotFound, Overloaded when too many wait."""
+    async def enqueue(
+        self, session_id: str, text: str, *, literal: bool = True, idempotency_key: str | None = None
+    ) -> QueuedMessage | None:
+        """Let a message wait for the running turn to end; None when no turn runs (begin one instead). From then
+        on :meth:`begin` with its key finds it. Raises NotFound; StillQueued when its key came before;
+        Overloaded when too many wait."""
         message_id = ids.message_id()
         user = UserMessage(message_id=message_id, text=text, origin="queue")
         queued = stamp(MessageQueued(message_id=message_id, text=text), session_id, None)
@@ -101,11 +114,15 @@ class Turns(StoreBase):
             fingerprint=fingerprint(text, literal),
             tail=body_from(user, "message_id"),
             event=body_from(queued, "message_id"),
+            key=idempotency_key or "",
         )
         bounds = self.bounds
         body, item = encode_body(queued), to_json(message)
         limits = [bounds.queue_most, bounds.idem_ttl_s, bounds.idem_most]
-        status, *_ = await transact(self.redis, "enqueue", session_id, message_id, item, body, *limits)
+        known = [message.key, message.fingerprint]
+        status, *said = await transact(self.redis, "enqueue", session_id, message_id, item, body, *limits, *known)
+        if status == "queued":
+            raise _still_queued(said[0].decode())
         if status == "missing":
             missing("session", session_id)
         if status == "full":
@@ -124,3 +141,7 @@ class Turns(StoreBase):
             raise MessageBegun("This message does not wait any more: its turn has begun.")
         if status == "unknown":
             missing("queued message", message_id)
+
+
+def _still_queued(message_id: str) -> StillQueued:
+    return StillQueued("This message was queued before, with the same Idempotency-Key.", message_id=message_id)

@@ -83,3 +83,26 @@ async def test_a_different_message_during_a_turn_is_not_a_double_click(door: Doo
     assert refused.status_code == 409
     assert refused.json()["same_message"] is False
     assert (await door.post(f"/v1/sessions/{session}/interrupt")).status_code == 202
+
+
+async def test_a_queued_message_has_one_turn_too_however_often_its_key_comes(door: Door) -> None:
+    """With ``on_busy: queue`` and a key sent ten times while it waits, and once when it has run: one message,
+    one turn, begun when the running one ended."""
+    session = await door.new()
+    await door.send(session, _WAIT)
+    path, body = f"/v1/sessions/{session}/messages", {"text": "later", "on_busy": "queue"}
+    answers = await asyncio.gather(*(door.post(path, body, **{"Idempotency-Key": "q"}) for _ in range(10)))
+    assert {answer.status_code for answer in answers} == {202}
+    assert [answer.json()["turn"] for answer in answers] == [None] * 10
+    (message_id,) = {answer.json()["message_id"] for answer in answers}
+    assert [waiting["message_id"] for waiting in (await door.session(session))["queue"]] == [message_id]
+    assert (await door.post(f"/v1/sessions/{session}/interrupt")).status_code == 202
+    async with door.stream("GET", f"/v1/sessions/{session}/events") as log:
+        async for line in log.aiter_lines():
+            if line == "event: turn_completed":
+                break
+    again = await door.post(path, body, **{"Idempotency-Key": "q"})
+    assert (again.status_code, again.json()["message_id"]) == (202, message_id)
+    said = [event for event in await door.log(session) if event["type"] == "user_message"]
+    assert [event["message_id"] for event in said][1:] == [message_id]
+    assert again.json()["turn"]["id"] == said[-1]["turn_id"]

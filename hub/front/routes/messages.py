@@ -7,7 +7,7 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from hub.errors import Invalid, NoActiveTurn, NotFound, SteerUnsupported, TurnInFlight
+from hub.errors import Invalid, NoActiveTurn, NotFound, SteerUnsupported, StillQueued, TurnInFlight
 from hub.front import views
 from hub.front.instant import last_seq
 from hub.front.operations import Answer, Call, Operation, Outcome, Reply, operation
@@ -58,9 +58,12 @@ async def send_message(call: Call[views.NewMessage, Any]) -> Outcome:
         return await store.begin(name, body.text, literal=body.literal, idempotency_key=key, attach=attach)
 
     try:
-        begun = await begin()
-    except TurnInFlight as busy:
-        return await _when_busy(call, name, agent, busy, begin)
+        try:
+            begun = await begin()
+        except TurnInFlight as busy:
+            return await _when_busy(call, name, agent, busy, begin)
+    except StillQueued as waits:
+        return Answer(202, views.Accepted(turn=None, message_id=waits.facts["message_id"]))
     return await answer(call, begun, agent)
 
 
@@ -94,7 +97,10 @@ async def _queue(
 ) -> Outcome:
     """Let the message wait; where the turn ends before it can, begin. Each may just miss the other."""
     for _ in range(_TRIES):
-        queued = await call.services.store.enqueue(name, call.body.text, literal=call.body.literal)
+        key = idempotency_key(call.headers)
+        queued = await call.services.store.enqueue(
+            name, call.body.text, literal=call.body.literal, idempotency_key=key
+        )
         if queued is not None:
             return Answer(202, views.Accepted(turn=None, message_id=queued.id))
         try:

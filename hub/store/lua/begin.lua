@@ -10,6 +10,7 @@ if key ~= '' then
   local known = recall_request(key, tonumber(ARGV[13]))
   if known then
     if known[2] ~= ARGV[10] then return { 'mismatch', known[3] } end
+    if known[3] == 'queued' then return { 'queued', known[4] } end
     return { 'ok', known[3], known[4], known[5], known[6], 'repeated' }
   end
 end

@@ -1,13 +1,21 @@
 -- Let a message wait for the turn to end. Without a turn there is nothing to wait for.
 -- ARGV: 4 message id  5 the message (JSON)  6 the event's body  7 most messages that wait  8 ttl, seconds
---       9 keys kept
+--       9 keys kept  10 idempotency key or ''  11 fingerprint
 local mid = ARGV[4]
 if redis.call('EXISTS', session_key) == 0 then return { 'missing' } end
 if recall_request('message:' .. mid, tonumber(ARGV[8])) then return { 'ok' } end
+if ARGV[10] ~= '' then
+  local known = recall_request('key:' .. ARGV[10], tonumber(ARGV[8]))
+  if known and known[3] == 'queued' then return { 'queued', known[4] } end
+  if known then return { 'idle' } end -- it has begun since: `begin` tells of it
+end
 if redis.call('EXISTS', turn_key) == 0 then return { 'idle' } end
 if redis.call('LLEN', queue_key) >= tonumber(ARGV[7]) then return { 'full' } end
 redis.call('RPUSH', queue_key, ARGV[5])
 remember_request('message:' .. mid, 'queued', ARGV[8], tonumber(ARGV[9]))
+if ARGV[10] ~= '' then
+  remember_request('key:' .. ARGV[10], ARGV[11] .. ' queued ' .. mid, ARGV[8], tonumber(ARGV[9]))
+end
 emit('', 'message_queued', true, false, ARGV[6])
 flush()
 hint('session', ',"state":"queued"')

@@ -2,7 +2,8 @@
 -- queued message begins. All of it or nothing.
 -- ARGV: 4 turn id  5 fence  6 grace of the live stream, milliseconds  7 id for the next turn
 --       8 milliseconds until an untaken turn is rung  9 reason for open asks  10 '1' when the queue goes on
---       11… type, body in turn; the last pair is the terminal event
+--       11 time to live of idempotency keys, seconds  12 how many are kept
+--       13… type, body in turn; the last pair is the terminal event
 local tid, fence = ARGV[4], ARGV[5]
 if not owns(tid, fence) then
   local last = redis.call('XREVRANGE', live_key(tid), '+', '-', 'COUNT', 1)
@@ -15,7 +16,7 @@ if not owns(tid, fence) then
 end
 
 local held = turn_fields('open', 'asks')
-for i = 11, #ARGV - 2, 2 do emit(tid, ARGV[i], true, true, ARGV[i + 1]) end
+for i = 13, #ARGV - 2, 2 do emit(tid, ARGV[i], true, true, ARGV[i + 1]) end
 for aid in string.gmatch(held[1], '%S+') do withdraw(tid, aid, ARGV[9]) end
 for aid in string.gmatch(held[2], '%S+') do
   if redis.call('HGET', asks_key, aid .. ':state') == 'delivered' then
@@ -37,7 +38,11 @@ if waiting then
   next_tid, next_mid = ARGV[7], item.id
   local message = { id = item.id, text = item.text, literal = item.literal and '1' or '0', origin = 'queue',
     fingerprint = item.fingerprint }
-  start_turn(next_tid, 1, message, item.tail, tonumber(ARGV[8]))
+  local first = start_turn(next_tid, 1, message, item.tail, tonumber(ARGV[8]))
+  if item.key ~= '' then
+    local value = table.concat({ item.fingerprint, next_tid, item.id, '1', first }, ' ')
+    remember_request('key:' .. item.key, value, ARGV[11], tonumber(ARGV[12]))
+  end
 end
 flush()
 return { 'ok', terminal, next_tid, next_mid }
