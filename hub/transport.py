@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, get_
 
 from msgspec import Struct, field
 
-from hub.asks import Answer, AskRequest
+from hub.asks import Answer, AskRequest, Settlement
 from hub.errors import SteerUnsupported
 from hub.events import (
     AnyEvent,
@@ -32,6 +32,8 @@ from hub.events import (
 from hub.turn import Ending, Failed
 
 if TYPE_CHECKING:
+    from asyncio import Future
+
     from hub.typist import Hold, Typist
 
 TransportEvent: TypeAlias = (
@@ -131,9 +133,10 @@ class TurnContext(Protocol):
         """Hand an event to the hub. Returns when there is room; order is kept. Terminal events, ask events
         and ``user_message`` are the hub's own: emitting one raises PluginError."""
 
-    async def ask(self, request: AskRequest) -> Answer:
+    async def ask(self, request: AskRequest, elsewhere: Future[Settlement] | None = None) -> Answer:
         """Put a permission or a question to policies, grants and people; returns when it is settled or
-        withdrawn. Cancelling the caller withdraws it."""
+        withdrawn. Cancelling the caller withdraws it. ``elsewhere``: done (with a settlement by ``keyboard``)
+        when somebody answers where the agent itself asks; it settles the ask unless somebody was faster."""
 
     async def ask_delivered(self, ask_id: str) -> None:
         """Say that the agent really took the settlement of ``ask_id``."""

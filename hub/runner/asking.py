@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
 import structlog
@@ -63,15 +63,16 @@ class Asking:
         """The turn is over, or goes on elsewhere: who stops waiting from now on withdraws nothing."""
         self._closed = True
 
-    async def ask(self, request: AskRequest) -> Answer:
-        """Put ``request`` to policies, then to people. When the caller is cancelled, it is withdrawn. Raises
-        PluginError for a request that is no sound one, LeaseLost."""
+    async def ask(self, request: AskRequest, elsewhere: asyncio.Future[Settlement] | None = None) -> Answer:
+        """Put ``request`` to policies, then to people; ``elsewhere`` is done when somebody answers in the agent's
+        own place. When the caller is cancelled, it is withdrawn. Raises PluginError for a request that is no
+        sound one, LeaseLost."""
         request = sound(request, f"What transport {self._session.agent.transport!r} asked")
         await self._writer.flush()
         if record := self._inherited.pop(identical_key(request), None):
-            return await self._parked(record, None)
+            return await self._parked(record, None, elsewhere)
         judged = await self._judge(request) if request.kind == "permission" else None
-        return await self._parked(self._made(request, judged), judged)
+        return await self._parked(self._made(request, judged), judged, elsewhere)
 
     async def _judge(self, request: AskRequest) -> Judgement | None:
         """Denials first; what is dangerous always asks; then what a person granted this session; then the rest
@@ -90,7 +91,9 @@ class Asking:
         await self._writer.flush()
         await self._writer.persist(lambda: self._store.deliver_ask(self._claim, ask_id))
 
-    async def _parked(self, record: AskRecord, judged: Judgement | None) -> Answer:
+    async def _parked(
+        self, record: AskRecord, judged: Judgement | None, elsewhere: asyncio.Future[Settlement] | None
+    ) -> Answer:
         waiter = self._waiting[record.id] = asyncio.Event()
         try:
             with self._metrics.ask(record.ask.kind):
@@ -98,7 +101,8 @@ class Asking:
                 self._observers.tell("ask_opened", session=self._session, ask=record)
                 if judged and (settlement := judged.settlement):
                     return await self._settle(record, settlement)
-                return await self._wait(record, waiter)
+                with _told_elsewhere(elsewhere, waiter):
+                    return await self._wait(record, waiter, elsewhere)
         except asyncio.CancelledError:
             await self._withdraw(record.id)
             raise
@@ -131,10 +135,14 @@ class Asking:
             opened_at=now(),
         )
 
-    async def _wait(self, record: AskRecord, waiter: asyncio.Event) -> Answer:
+    async def _wait(
+        self, record: AskRecord, waiter: asyncio.Event, elsewhere: asyncio.Future[Settlement] | None
+    ) -> Answer:
         if record.state != "open":
             return await self._told(record.id)
         while True:
+            if elsewhere is not None and elsewhere.done() and not elsewhere.cancelled():
+                return await self._settle(record, elsewhere.result())
             try:
                 async with asyncio.timeout(_seconds_left(record.ask)):
                     await waiter.wait()
@@ -174,6 +182,23 @@ class Asking:
             pass  # it was never opened
         except (HubError, TimeoutError) as error:
             log.warning("could not withdraw an ask yet", ask_id=ask_id, error=type(error).__name__)
+
+
+@contextmanager
+def _told_elsewhere(elsewhere: asyncio.Future[Settlement] | None, waiter: asyncio.Event) -> Iterator[None]:
+    """Wake the waiter when the agent's own place has an answer."""
+    if elsewhere is None:
+        yield
+        return
+
+    def wake(_: asyncio.Future[Settlement]) -> None:
+        waiter.set()
+
+    elsewhere.add_done_callback(wake)
+    try:
+        yield
+    finally:
+        elsewhere.remove_done_callback(wake)
 
 
 def _request_of(ask: Ask) -> AskRequest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AbstractAsyncContextManager
 
-from hub.asks import Answer, AskRequest
+from hub.asks import Answer, AskRequest, Settlement
 from hub.errors import PluginError
 from hub.events import AnyEvent, MessageDelivered, Status
 from hub.runner.asking import Asking
@@ -97,11 +97,11 @@ class LiveTurn:
         self._silence.broken(self._clock())
         await self._writer.put(checked, size)
 
-    async def ask(self, request: AskRequest) -> Answer:
+    async def ask(self, request: AskRequest, elsewhere: asyncio.Future[Settlement] | None = None) -> Answer:
         """Put a permission or a question to policies, grants and people."""
         self._check_open("asked")
         try:
-            return await self._asking.ask(request)
+            return await self._asking.ask(request, elsewhere)
         finally:
             self._silence.broken(self._clock())
 

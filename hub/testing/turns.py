@@ -142,6 +142,11 @@ class FakeAsk:
         else:
             self.answer.set_result(Answered(ask_id=self.id, settlement=reply))
 
+    def settled_elsewhere(self, settlement: asyncio.Future[Settlement]) -> None:
+        """Somebody answered where the agent itself asks, unless it is over already."""
+        if self.open and not settlement.cancelled():
+            self.settle(settlement.result())
+
 
 class _AlwaysHeld:
     def check(self) -> None:
@@ -202,14 +207,17 @@ class FakeTurn:
         await self._tell()
         await self._room.wait()
 
-    async def ask(self, request: AskRequest) -> Answer:
-        """Open an ask and wait for its answer. Cancelling the caller withdraws it."""
+    async def ask(self, request: AskRequest, elsewhere: asyncio.Future[Settlement] | None = None) -> Answer:
+        """Open an ask and wait for its answer, which may come from ``elsewhere``. Cancelling the caller withdraws
+        it."""
         self._alive("asked")
         ask = FakeAsk(ids.ask_id(self.session.id), request)
         self.asks.append(ask)
         reply = self._replies(request) if callable(self._replies) else next(self._replies, None)
         if reply is not None:
             ask.settle(reply)
+        if elsewhere is not None:
+            elsewhere.add_done_callback(ask.settled_elsewhere)
         try:
             await self._tell()
             return await ask.answer

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hub import hooks
-from hub.asks import Answered, AskRecord, AskRequest, WithdrawnAsk, grant_key, settle
+from hub.asks import Answered, AskRecord, AskRequest, Settlement, WithdrawnAsk, grant_key, settle
 from hub.config import AgentConfig, PolicyConfig, RunnerConfig
 from hub.errors import AlreadySettled, Withdrawn
 from hub.events import (
@@ -238,6 +238,32 @@ async def test_whoever_is_cancelled_while_asking_has_withdrawn(hubs: Hubs) -> No
         assert isinstance(events[-1], TurnCompleted)
         with pytest.raises(Withdrawn):
             await allow(hub, opened)
+
+
+@pytest.mark.parametrize("first", ["keyboard", "person"])
+async def test_an_answer_where_the_agent_itself_asks_settles_the_ask(hubs: Hubs, first: str) -> None:
+    """Somebody at the keyboard answers: the ask is settled by ``keyboard``, for everybody. Where a person was
+    faster, that word holds."""
+    elsewhere: asyncio.Future[Settlement] = asyncio.get_running_loop().create_future()
+    keyboard = Settlement(by=By(kind="keyboard", name="terminal"), decision="deny", scope="once")
+    told: list[Any] = []
+
+    async def act(turn: TurnContext) -> Any:
+        told.append(await turn.ask(PERMISSION, elsewhere))
+        await turn.emit(Text(block=0, text="done"))
+        return Completed()
+
+    async with hubs(hub_config(), transports=[Acting(act)]) as hub:
+        begun = await hub.send(await hub.session())
+        opened = await hub.until(begun, AskOpened)
+        if first == "person":
+            await allow(hub, opened)
+        elsewhere.set_result(keyboard)
+        events = await hub.events(begun)
+        (settled,) = kinds(events, AskSettled)
+        assert settled.by.kind == first
+        assert told == [Answered(ask_id=opened.ask.id, settlement=told[0].settlement)]
+        assert told[0].settlement.decision == settled.decision == ("deny" if first == "keyboard" else "allow")
 
 
 async def test_an_answer_from_another_process_wakes_the_agent_at_once(hubs: Hubs) -> None:

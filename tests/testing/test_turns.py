@@ -15,6 +15,7 @@ from hub.errors import PluginError
 from hub.events import (
     AnyEvent,
     AskDelivered,
+    By,
     MessageDelivered,
     Reasoning,
     ReasoningDelta,
@@ -155,6 +156,16 @@ async def test_asks_are_answered_from_a_script_or_by_the_test() -> None:
     assert (answered.ask_id, ask.open) == (ask.id, False)
     with pytest.raises(LookupError):
         turn.settle(allow())
+
+
+@pytest.mark.anyio
+async def test_an_answer_from_elsewhere_counts_where_nobody_was_faster() -> None:
+    """The ask is settled by it; a script that answered before wins."""
+    elsewhere = asyncio.get_running_loop().create_future()
+    elsewhere.set_result(deny(by=By(kind="keyboard", name="terminal")))
+    turn = FakeTurn(replies=[allow()])
+    decisions = [await turn.ask(PERMISSION, elsewhere) for _ in range(2)]
+    assert [isinstance(one, Answered) and one.settlement.decision for one in decisions] == ["allow", "deny"]
 
 
 @pytest.mark.anyio
