@@ -20,7 +20,7 @@ from hub.store.records import Claim, SessionRecord
 from hub.store.store import Store
 
 BATCH = 32
-_LEASE_MS = 600_000
+LEASE_MS = 600_000
 _WORDS = "a few words, as a model says them "
 
 
@@ -46,44 +46,33 @@ class TurnWriter:
 
     @classmethod
     async def begin(cls, store: Store) -> TurnWriter:
-        """A new session with a running turn."""
-        record = SessionRecord(id=ids.session_id(), agent="bench", transport="scripted")
-        await store.create_session(record)
-        begun = await store.begin(record.id, "hello")
-        taken = await store.take(record.id, begun.turn_id, "run_bench", _LEASE_MS)
-        assert taken is not None
-        return cls(store, taken.claim)
+        """Begin a turn to write."""
+        return cls(store, await begin(store))
 
     async def write(self, count: int) -> None:
         self._batch += 1
-        events = [_delta(self.claim) for _ in range(count)]
-        await self._store.append(self.claim, self._batch, events, _LEASE_MS)
+        events = [delta(self.claim) for _ in range(count)]
+        await self._store.append(self.claim, self._batch, events, LEASE_MS)
 
 
 class PlainWriter:
-    """Writes one XADD an event: pipelined, or awaited each before the next."""
+    """Writes one XADD an event, a batch in one round trip."""
 
-    def __init__(self, redis: Redis, claim: Claim, *, pipelined: bool = True) -> None:
+    def __init__(self, redis: Redis, claim: Claim) -> None:
         self._redis = redis
         self._claim = claim
         self._key = naive_key(claim.session_id)
-        self._pipelined = pipelined
         self._seq = 0
 
     async def write(self, count: int) -> None:
-        fields = [self._next() for _ in range(count)]
-        if not self._pipelined:
-            for one in fields:
-                await self._redis.xadd(self._key, one)  # type: ignore[arg-type]
-            return
         async with self._redis.pipeline(transaction=False) as pipe:
-            for one in fields:
-                pipe.xadd(self._key, one)  # type: ignore[arg-type]
+            for _ in range(count):
+                pipe.xadd(self._key, self._next())  # type: ignore[arg-type]
             await pipe.execute()
 
     def _next(self) -> dict[str, str | bytes | int]:
         self._seq += 1
-        event = msgspec.structs.replace(_delta(self._claim), seq=self._seq)
+        event = msgspec.structs.replace(delta(self._claim), seq=self._seq)
         return {"id": self._seq, "event": "text_delta", "data": encode(event)}
 
 
@@ -107,6 +96,17 @@ def connect(url: str) -> tuple[Connections, Store]:
     return connections, Store(connections.commands)
 
 
-def _delta(claim: Claim) -> AnyEvent:
+async def begin(store: Store) -> Claim:
+    """A new session with a running turn."""
+    record = SessionRecord(id=ids.session_id(), agent="bench", transport="scripted")
+    await store.create_session(record)
+    begun = await store.begin(record.id, "hello")
+    taken = await store.take(record.id, begun.turn_id, "run_bench", LEASE_MS)
+    assert taken is not None
+    return taken.claim
+
+
+def delta(claim: Claim) -> AnyEvent:
+    """An event of the claimed turn, which says when it was made."""
     text = f"{time.monotonic_ns()} {_WORDS}"
     return stamp(TextDelta(block=0, text=text), claim.session_id, claim.turn_id, now())
