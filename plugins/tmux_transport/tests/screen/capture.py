@@ -18,8 +18,7 @@ from typing import Any, Final
 
 import claude_agent_sdk
 
-from hub.testing import ScriptedModel, claude_environment
-from hub.testing.model_script import Answer, Exchange, Reply, Stall, Use, ask_user, reply
+from hub.testing import Exchange, Reply, ScriptedModel, Stall, Use, ask_user, claude_environment, reply
 
 BINARY: Final = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
 HEIGHT: Final = 40
@@ -61,14 +60,14 @@ def plan_file(model: ScriptedModel) -> str:
     return found.group() if found else "/tmp/plan.md"
 
 
-def script(model: ScriptedModel, exchange: Exchange) -> Answer:
+def script(model: ScriptedModel, exchange: Exchange) -> Reply:
     """What the model says, by the first word of the prompt."""
     if exchange.text.startswith("PLAN") and exchange.number == 1:
         return reply(Use("ExitPlanMode", {"plan": PLAN}))
     if exchange.number:
         return reply("Done with that.", times=None)
     word = exchange.text.split()[0] if exchange.text.split() else ""
-    calls: dict[str, Answer] = {
+    calls: dict[str, Reply] = {
         "SLOW": Reply(parts=(Stall(),)),
         "SLOWTEXT": reply("I begin to answer.", Stall()),
         "BASH": reply("Making a file.", Use("Bash", {"command": "touch made", "description": "make a file"})),
