@@ -19,6 +19,7 @@ from hub.events import Gap, TextDelta, decode_frames
 from hub.fold import fold
 from hub.store import keys
 from hub.store.channels import FeedBounds
+from hub.store.records import entry
 from hub.testing import stores
 from hub.testing.hub import Process
 from tests.gates import GatedLines
@@ -384,7 +385,6 @@ async def test_a_trimmed_turn_folds_to_the_same_items(author: Author, url: str) 
 
 
 def _entries(frames: bytes) -> list[Any]:
-    from hub.store.records import entry
 
     return [entry("", part + b"\n\n") for part in frames.split(b"\n\n") if part]
 
