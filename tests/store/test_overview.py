@@ -19,6 +19,8 @@ from tests.store.desk import ALLOW, Desk
 
 pytestmark = pytest.mark.anyio
 
+SOME_SESSION = "ses_00000000000000000000000000"
+
 
 @pytest.fixture
 async def empty(client: AnyRedis) -> AnyRedis:
@@ -95,13 +97,13 @@ async def test_a_page_can_begin_behind_a_session(overview: Overview, desk: Desk)
         "x",
         "",
         "1.x",
-        "²." + ids.session_id(),
-        "-1." + ids.session_id(),
-        "9" * 400 + "." + ids.session_id(),
-        "1e3." + ids.session_id(),
-        ids.session_id(),
+        "²." + SOME_SESSION,
+        "-1." + SOME_SESSION,
+        "9" * 400 + "." + SOME_SESSION,
+        "1e3." + SOME_SESSION,
+        SOME_SESSION,
         "\ud800",
-        "1.5." + ids.session_id(),
+        "1.5." + SOME_SESSION,
     ],
 )
 async def test_a_cursor_that_is_none_is_refused(redis_desk: Desk, before: str) -> None:
