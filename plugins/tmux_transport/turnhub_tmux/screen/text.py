@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import Final
 
 _QUOTES: Final = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "＇": "'", "“": '"', "”": '"', "\xa0": " "})
-_INVISIBLE: Final = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\u200d\ufe0e\ufe0f\xad"))
+_MARKS: Final = frozenset({"Mn", "Me", "Cf"})
+_SKIN_TONES: Final = "\U0001f3fb", "\U0001f3ff"
 _BORDERS: Final = "│┃║|▌▐▏▎▍"
 RULES: Final = "─━═▔▁"
 _FENCES: Final = frozenset("╌┄┈╍┅┉")
@@ -16,8 +17,18 @@ _MORE: Final = re.compile(r"[↑↓] ?\d+ more")
 
 
 def squeezed(text: str) -> str:
-    """``text`` for comparing: composed, without blanks and characters that take no place."""
-    return "".join(unicodedata.normalize("NFC", text).translate(_INVISIBLE).split())
+    """``text`` for comparing: without blanks, and without what takes no place of its own (marks that are not
+    composed, joiners, skin tones), which neither agents nor terminals draw faithfully."""
+    words = "".join(text.split())
+    if words.isascii():
+        return words
+    return "".join(filter(_drawn, unicodedata.normalize("NFC", words)))
+
+
+def _drawn(character: str) -> bool:
+    if _SKIN_TONES[0] <= character <= _SKIN_TONES[1]:
+        return False
+    return character.isascii() or unicodedata.category(character) not in _MARKS
 
 
 def folded(text: str) -> str:

@@ -1,0 +1,89 @@
+"""Whether the agent has the message: its hooks, its transcript and its screen are asked, in that order.
+
+What they judge is what the typist put into :attr:`hub.Sight.seen` at its looks before and after: the pane
+(:class:`~turnhub_tmux.typist.Seen`) and the record of what the agent took (:class:`~turnhub_tmux.traces.Traces`).
+Only what is new since the look before counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from hub import Evidence, Verdict
+from turnhub_tmux.screen.readback import readback
+from turnhub_tmux.traces import Taking, Traces, Witness
+from turnhub_tmux.typist import SEEN, Seen
+
+TRANSPORT: Final = "tmux"
+TRACES: Final = "traces"
+"""Where the record stands in :attr:`hub.Sight.seen`."""
+
+
+def verify(evidence: Evidence) -> Verdict | None:
+    """The verdict of the first that can tell; None where nobody can, or the session is none of ours."""
+    if evidence.session.agent.transport != TRANSPORT:
+        return None
+    verdicts = (verifier(evidence) for verifier in VERIFIERS)
+    return next((verdict for verdict in verdicts if verdict is not None), None)
+
+
+def by_hook(evidence: Evidence) -> Verdict | None:
+    """What the agent's hooks say."""
+    return _by_record(evidence, "hook")
+
+
+def by_transcript(evidence: Evidence) -> Verdict | None:
+    """What the agent's transcript says."""
+    return _by_record(evidence, "transcript")
+
+
+def by_pane(evidence: Evidence) -> Verdict | None:
+    """What the screen says, by position; None where it proves nothing."""
+    before, after = _pane(evidence.before), _pane(evidence.after)
+    if after is None:
+        return None
+    capture = None if before is None else before.look.capture
+    found = readback(evidence.text, capture, after.look.capture, after.manifest)
+    if found.queued:
+        return Verdict(verdict="queued", proof="pane")
+    if found.submitted:
+        return Verdict(verdict="submitted", proof="pane")
+    return Verdict(verdict="staged", proof="pane") if found.staged else None
+
+
+VERIFIERS: Final[tuple[Callable[[Evidence], Verdict | None], ...]] = (by_hook, by_transcript, by_pane)
+"""In order of how far they can be trusted."""
+
+
+def _by_record(evidence: Evidence, witness: Witness) -> Verdict | None:
+    now = _traces(evidence.after)
+    if now is None:
+        return None
+    then = _traces(evidence.before)
+    if then is None and not now.whole:
+        return None  # nobody knows what of it is new
+    after = now.of(evidence.text)
+    before = (then or Traces()).of(evidence.text)
+    if after.taken.get(witness, 0) <= before.known:
+        return None
+    queued = _only_queued(before, after, witness)
+    return Verdict(verdict="queued" if queued else "submitted", proof=witness)
+
+
+def _only_queued(before: Taking, after: Taking, witness: Witness) -> bool:
+    """Whether all that is new went into the queue, and has not come out of it yet."""
+    new = after.taken.get(witness, 0) - before.taken.get(witness, 0)
+    new_in_queue = after.queued.get(witness, 0) - before.queued.get(witness, 0)
+    came_out = after.worked - before.worked > before.waiting
+    return new_in_queue >= new and not came_out
+
+
+def _traces(sight: Mapping[str, Any]) -> Traces | None:
+    found = sight.get(TRACES)
+    return found if isinstance(found, Traces) else None
+
+
+def _pane(sight: Mapping[str, Any]) -> Seen | None:
+    found = sight.get(SEEN)
+    return found if isinstance(found, Seen) else None
