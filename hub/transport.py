@@ -6,7 +6,7 @@ the rest: numbering, storing, fencing, streaming, asking people, ending honestly
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
@@ -27,6 +27,7 @@ from hub.events import (
     ToolFinished,
     ToolStarted,
     TurnEvent,
+    Unknown,
     VerdictName,
 )
 from hub.turn import Ending, Failed
@@ -123,6 +124,11 @@ class TurnContext(Protocol):
     @property
     def adopted(self) -> bool:
         """Whether this very turn ran under another runner before: go on, do not start over."""
+
+    @property
+    def shown(self) -> Sequence[AnyEvent | Unknown]:
+        """What an adopted turn had shown before, of what is kept for good: its texts, tools and asks, in order.
+        Empty otherwise."""
 
     @property
     def cancelled(self) -> Cancellation:

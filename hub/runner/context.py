@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 
 from hub.asks import Answer, AskRequest, Settlement
 from hub.errors import PluginError
-from hub.events import AnyEvent, MessageDelivered, Status
+from hub.events import AnyEvent, MessageDelivered, Status, Unknown
 from hub.runner.asking import Asking
 from hub.runner.delivering import Delivering
 from hub.runner.silence import Silence
@@ -61,6 +62,7 @@ class LiveTurn:
         self.session = session
         self.cancelled = Cancel()
         self.adopted = adopted
+        self.shown: Sequence[AnyEvent | Unknown] = ()
         self.first_sign: Failed | None = None
         self._store = store
         self._taken = taken

@@ -9,7 +9,7 @@ import anyio
 import structlog
 
 from hub.errors import AgentUnavailable, Fenced, HubError, NotFound
-from hub.events import Unknown
+from hub.events import Unknown, is_durable, type_of
 from hub.runner.asking import Asking
 from hub.runner.connections import Connections, Held
 from hub.runner.context import LiveTurn
@@ -186,6 +186,7 @@ class RunningTurn:
             if not isinstance(event, Unknown):
                 self._writer.recall(event, seq)
         self._asking.inherit(asks)
+        self._turn.shown = tuple(event for _, event in found if is_durable(type_of(event)))
         self._recalled = True
 
     async def _end(self, ending: Ending) -> None:

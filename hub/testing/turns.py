@@ -18,7 +18,7 @@ from msgspec import Struct
 from hub import hooks, ids
 from hub.asks import Answer, Answered, AskRequest, Settlement, WithdrawnAsk
 from hub.errors import PluginError
-from hub.events import AnyEvent, By, Event, MessageDelivered, Text, ToolFinished
+from hub.events import AnyEvent, By, Event, MessageDelivered, Text, ToolFinished, Unknown
 from hub.runner.delivering import asking_plugins
 from hub.runner.delivery import Delivery
 from hub.testing.rules import EventRules, forbidden
@@ -156,7 +156,7 @@ class _AlwaysHeld:
 class FakeTurn:
     """A :class:`hub.TurnContext` for tests. ``replies`` answer the asks in the order in which they are opened
     (or a function of the request does); without one an ask waits for :meth:`settle`. ``verifiers`` are plugins
-    with ``verify_delivery``."""
+    with ``verify_delivery``; ``shown``: what an adopted turn had shown before."""
 
     def __init__(
         self,
@@ -169,12 +169,14 @@ class FakeTurn:
         literal: bool = True,
         turn_id: str | None = None,
         verifiers: Iterable[object] = (),
+        shown: Iterable[AnyEvent | Unknown] = (),
     ) -> None:
         self.turn_id = turn_id or ids.turn_id()
         self.session = session or make_session()
         self.message = Message(id=ids.message_id(), text=text, literal=literal)
         self.attempt = attempt
         self.adopted = adopted
+        self.shown = tuple(shown)
         self.cancelled = FakeCancellation()
         self.events: list[AnyEvent] = []
         self.asks: list[FakeAsk] = []

@@ -369,7 +369,8 @@ async def completes(turn: TurnContext) -> Any:
 
 async def test_an_agent_that_outlives_its_runner_is_adopted(hubs: Hubs) -> None:
     """Same turn, attempt 2, on a new connection; old subscribers see its terminal event; what was shown before
-    counts: it is no empty turn, its tool and its half block are closed, its tools are counted once."""
+    counts, and the transport is told: it is no empty turn, its tool and its half block are closed, its tools are
+    counted once."""
     transport = Acting(shows_and_hangs, completes, capabilities=ADOPTING)
     async with hubs(hub_config(runner=SHORT), transports=[transport]) as hub:
         session = await hub.session()
@@ -391,6 +392,13 @@ async def test_an_agent_that_outlives_its_runner_is_adopted(hubs: Hubs) -> None:
         assert [one.status for one in events if isinstance(one, ToolFinished)] == ["unknown"]
         assert transport.opened == 2
         assert transport.turns[1].attempt == 2
+        assert [type(one) for one in transport.turns[1].shown] == [
+            UserMessage,
+            TurnStarted,
+            Text,
+            ToolStarted,
+            TurnStarted,
+        ]
         assert isinstance(await hub.run_turn(session), TurnCompleted)
 
 
