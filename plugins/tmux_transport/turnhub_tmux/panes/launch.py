@@ -23,7 +23,8 @@ def main() -> None:
         os.chdir(spec["cwd"])
         os.execvpe(spec["argv"][0], spec["argv"], env)  # noqa: S606 - no shell is wanted
     except OSError as error:
-        sys.stderr.write(f"turnhub: {spec['argv'][0]} could not be started in {spec['cwd']}: {error.strerror}\n")
+        # tmux makes room for its own last words by scrolling one line away: an empty one.
+        sys.stderr.write(f"\nturnhub: {spec['argv'][0]} could not be started in {spec['cwd']}: {error.strerror}\n")
         sys.exit(127)
 
 
