@@ -5,14 +5,30 @@ Importing this is cheap: everything heavy is loaded when it is used.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from hub import hookimpl
+from hub import Evidence, Transport, Verdict, hookimpl
+from turnhub_tmux.transport import TmuxTransport
 
 if TYPE_CHECKING:
     import click
 
-__all__ = ["register_commands"]
+__all__ = ["TmuxTransport", "register_commands", "register_transports", "verify_delivery"]
+
+
+@hookimpl
+def register_transports(register: Callable[[Transport], None]) -> None:
+    """Offer the transport ``tmux``."""
+    register(TmuxTransport())
+
+
+@hookimpl
+def verify_delivery(evidence: Evidence) -> Verdict | None:
+    """Hook, transcript and pane, in that order, for sessions of this transport."""
+    from turnhub_tmux.verify import verify  # noqa: PLC0415 - keeps the start of every command quick
+
+    return verify(evidence)
 
 
 @hookimpl

@@ -25,15 +25,27 @@ class _UsedWrongly(click.ClickException):
 
 
 @click.command("screen")
-@click.option(
-    "--file", "file", type=_PATH, required=True, help="A saved screen (capture-pane -e -p); - for stdin."
-)
+@click.argument("session", required=False)
+@click.option("--file", "file", type=_PATH, help="A saved screen (capture-pane -e -p); - for stdin.")
+@click.option("--socket", help="For a live pane: the tmux socket, as the agent's configuration has it.")
 @click.option("--kind", default="claude-code", show_default=True, help="A screen manifest: its name, or its file.")
 @click.option("--needle", help="A text that was typed: say whether it is submitted, queued or staged.")
 @click.option("--baseline", type=_PATH, help="The screen as it was before the text was typed.")
 @click.option("--json", "as_json", is_flag=True, help="For machines: JSON on stdout.")
-def screen(file: Path, kind: str, needle: str | None, baseline: Path | None, as_json: bool) -> None:
-    """Read a saved screen: its state, what stands in the composer, the dialog that holds the keyboard."""
+def screen(  # noqa: PLR0917 - click gives them by name
+    session: str | None,
+    file: Path | None,
+    socket: str | None,
+    kind: str,
+    needle: str | None,
+    baseline: Path | None,
+    as_json: bool,
+) -> None:
+    """Read a screen: its state and why, what stands in the composer, the dialog that holds the keyboard.
+
+    SESSION: a session of the hub, or a pane as tmux names it (work:1.0), which is read as it stands now and shown
+    beside what is read; or --file for a saved one.
+    """
     from hub import ConfigError
     from turnhub_tmux.screen.manifest import load
     from turnhub_tmux.screen.places import folders
@@ -46,11 +58,43 @@ def screen(file: Path, kind: str, needle: str | None, baseline: Path | None, as_
         raise _UsedWrongly(error.detail) from None
     if baseline is not None and needle is None:
         raise _UsedWrongly("--baseline makes sense with --needle only.")
-    after = _bytes(file)
+    if (session is None) == (file is None):
+        raise _UsedWrongly("Name a session (or a tmux pane), or give --file; one of them.")
+    after = _live(session, socket) if session is not None else _bytes(file or Path("-"))
     before = None if baseline is None else _bytes(baseline)
     seen = read(after, manifest)
     found = None if needle is None else readback(needle, before, after, manifest)
-    click.echo(_json(seen, found) if as_json else _told(seen, found))
+    if as_json:
+        click.echo(_json(seen, found))
+        return
+    click.echo(_told(seen, found))
+    if session is not None:
+        click.echo("\n".join(["", *(f"{n:4} | {_harmless(row)}" for n, row in enumerate(seen.rows, 1))]))
+
+
+def _live(session: str, socket: str | None) -> bytes:
+    """The pane of a session as it stands now."""
+    import asyncio
+
+    from hub import AgentUnavailable, ConfigError
+    from turnhub_tmux.panes.pane import Look, Pane
+    from turnhub_tmux.panes.panes import find
+    from turnhub_tmux.panes.server import Server
+
+    async def look() -> bytes:
+        name = f"turnhub-{session}" if session.startswith("ses_") else session
+        found = await find(Server(socket), name)
+        seen = await found.look() if isinstance(found, Pane) else found
+        if not isinstance(seen, Look):
+            raise _UsedWrongly(f"There is nothing to be read: {seen.why}.")
+        if seen.holder != "agent":
+            click.echo(f"turnhub: what runs in this pane: {seen.holder}", err=True)
+        return seen.capture
+
+    try:
+        return asyncio.run(look())
+    except (AgentUnavailable, ConfigError) as error:
+        raise _UsedWrongly(error.detail) from None
 
 
 def _bytes(path: Path) -> bytes:

@@ -1,0 +1,149 @@
+"""The real Claude Code in a tmux of its own, driven by the transport, against a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import turnhub_tmux
+from turnhub_tmux import TmuxTransport
+from turnhub_tmux.testing import bundled_claude
+
+from hub import Connection, SessionInfo
+from hub.testing import FakeTurn, ScriptedModel, claude_environment, make_session
+from hub.testing.model_script import Answer, Exchange, Say, Stall, Use, ask_user, reply
+
+COLOUR = {"question": "Which colour?", "header": "Colour", "options": ["Red", "Blue"]}
+TOPPINGS = {"question": "Which toppings?", "header": "Top", "options": ["Cheese", "Ham"], "multiSelect": True}
+
+
+def script(exchange: Exchange) -> Answer:
+    """What the model says, by the first word of the prompt; it repeats what its tools gave back."""
+    word = (exchange.text.split() or [""])[0]
+    if word == "BLANK":
+        return reply(times=None)
+    if exchange.number:
+        return reply(f"Result: {exchange.results[-1].text}" if exchange.results else "Nothing.")
+    calls: dict[str, Answer] = {
+        "BASH": reply("Making it.\n\nNow.", Use("Bash", {"command": "echo > made", "description": "make it"})),
+        "ASK": reply(ask_user(COLOUR)),
+        "FORM": reply(ask_user(TOPPINGS, COLOUR)),
+        "SLOW": reply(Say("one\ntwo\nthree\n", chunk=4, every_s=0.05), Stall()),
+    }
+    return calls.get(word, reply(f"Echo: {exchange.text}"))
+
+
+class World:
+    """One scripted model, one tmux server, one session of one agent. ``options``: more of the agent's."""
+
+    def __init__(self, folder: Path, model: ScriptedModel, **options: Any) -> None:
+        self.model = model
+        self.folder = folder
+        self.cwd = folder / "work"
+        self.socket = str(folder / "tmux")
+        self.cwd.mkdir()
+        self.env = claude_environment(model.url, folder / "home")
+        self.options = {
+            "command": f"{bundled_claude()} --permission-mode default",
+            "socket": self.socket,
+            "env": self.env,
+            **options,
+        }
+        self.session = make_session("tmux", cwd=self.cwd, state_dir=folder / "state", **self.options)
+        self.transport = TmuxTransport()
+        self._last: FakeTurn | None = None
+
+    def trust(self) -> None:
+        """Let the agent trust its folder already."""
+        path = self.folder / "home" / ".claude" / ".claude.json"
+        known = json.loads(path.read_text())
+        known["projects"] = {str(self.cwd.resolve()): {"hasTrustDialogAccepted": True}}
+        path.write_text(json.dumps(known))
+
+    def turn(self, text: str, replies: Any = (), **changes: Any) -> FakeTurn:
+        """The session's next turn, verified by the plugin's own ladder."""
+        given: dict[str, Any] = {"replies": replies, "verifiers": [turnhub_tmux], **changes}
+        last = self._last
+        self._last = FakeTurn(text, session=self.session, **given) if last is None else last.next(text, **given)
+        return self._last
+
+    @asynccontextmanager
+    async def connected(self, session: SessionInfo | None = None) -> AsyncIterator[Connection]:
+        """A connection, closed in the end."""
+        connection = await self.transport.open(session or self.session)
+        try:
+            yield connection
+        finally:
+            await connection.close()
+
+    def tmux(self, *words: str) -> str:
+        """What a tmux command prints."""
+        done = subprocess.run(["tmux", "-S", self.socket, *words], capture_output=True, text=True, check=False)
+        return done.stdout
+
+    async def shows(self, text: str, within_s: float = 20.0) -> None:
+        """Return when the pane shows ``text``."""
+        async with asyncio.timeout(within_s):
+            while text not in await asyncio.to_thread(self.tmux, "capture-pane", "-p"):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+
+    def keys(self, *names: str) -> None:
+        """A person presses keys."""
+        self.tmux("send-keys", *names)
+
+    def kill_agent(self) -> None:
+        """Kill -9 what runs in the pane."""
+        os.kill(int(self.tmux("list-panes", "-a", "-F", "#{pane_pid}").split()[0]), signal.SIGKILL)
+
+    def prompts(self) -> list[str]:
+        """What persons said, as the model was told, each once."""
+        return list(dict.fromkeys(prompt for request in self.model.turns for prompt in request.prompts))
+
+    async def close(self) -> None:
+        """Nothing is left."""
+        await self.transport.close()
+        self.tmux("kill-server")
+
+
+@pytest.fixture
+async def worlds(anyio_backend: str) -> AsyncIterator[Any]:
+    """Makes worlds: ``await worlds(hooks=False)``."""
+    made: list[World] = []
+    folder = Path(tempfile.mkdtemp(prefix="th-"))
+    async with ScriptedModel(script) as model:
+
+        def make(*, trusted: bool = True, **options: Any) -> World:
+            world = World(folder, model, **options)
+            made.append(world)
+            if trusted:
+                world.trust()
+            return world
+
+        try:
+            yield make
+        finally:
+            for world in made:
+                await world.close()
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
+    """These need the real agent, and tmux; and a processor to themselves."""
+    missing = [what for what, there in (("tmux", shutil.which("tmux")), ("claude", bundled_claude())) if not there]
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.real)
+            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.xdist_group("tmux-e2e"))
+            if missing:
+                item.add_marker(pytest.mark.skip(reason=f"not installed: {', '.join(missing)}"))

@@ -1,0 +1,268 @@
+"""The asks of one turn, wherever they are seen: by the agent's hook, in its transcript, on its screen. Each is
+one ask, answered by the hook that is held open for it, else by keys; answered at the keyboard it is settled so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final
+
+import structlog
+from msgspec import Struct
+
+from hub import (
+    Answer,
+    Answered,
+    AskDelivered,
+    AskOpened,
+    AskRequest,
+    AskWithdrawn,
+    HubError,
+    Settlement,
+    TurnContext,
+)
+from turnhub_tmux.bridge.decisions import Decision, took
+from turnhub_tmux.bridge.facts import AskOver, PermissionAsked
+from turnhub_tmux.bridge.listener import Bridge
+from turnhub_tmux.digest import words
+from turnhub_tmux.keys import Keys
+from turnhub_tmux.requests import (
+    START_UP,
+    agreed,
+    by_keyboard,
+    decision_of,
+    is_about,
+    of_dialog,
+    reply_of,
+    request_of,
+)
+from turnhub_tmux.screen.types import Dialog
+from turnhub_tmux.story import Story
+from turnhub_tmux.transcript.facts import Result, Used
+from turnhub_tmux.typist import PaneTypist
+
+_HOOK_S: Final = 1.5
+"""Seconds in which the hook of a dialog that is on the screen already is waited for."""
+_ROW_S: Final = 0.4
+"""Seconds in which the transcript may name the call that a dialog on the screen is about."""
+_TOLD_S: Final = 3.0
+"""Seconds in which a dialog that went by itself may still be told of by hook or transcript."""
+
+
+class _Open(Struct, eq=False):
+    """An ask that is under way. ``asked``: the hook's request; ``dialog``: what the screen shows of it."""
+
+    request: AskRequest
+    elsewhere: asyncio.Future[Settlement]
+    over: asyncio.Event
+    asked: PermissionAsked | None = None
+    dialog: Dialog | None = None
+    end: AskOver | None = None
+    gone_at: float | None = None
+    answering: bool = False
+    task: asyncio.Task[None] | None = None
+
+    @property
+    def from_pane(self) -> bool:
+        return self.asked is None
+
+
+class Asker:
+    """Asks for one turn. ``typist`` presses the keys, ``bridge`` (where there is one) holds the agent's hooks."""
+
+    def __init__(
+        self, turn: TurnContext, story: Story, typist: PaneTypist, bridge: Bridge | None, group: asyncio.TaskGroup
+    ) -> None:
+        self._turn = turn
+        self._story = story
+        self._typist = typist
+        self._bridge = bridge
+        self._group = group
+        self._open: list[_Open] = []
+        self._seen: tuple[str, float] | None = None
+        self._unanswerable: set[str] = set()
+        self._clock = asyncio.get_running_loop().time
+        self._log = structlog.get_logger(__name__).bind(session=turn.session.id, turn=turn.turn_id)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether somebody is asked, or an answer is under way."""
+        return bool(self._open)
+
+    # Seen by hook
+
+    def hear(self, asked: PermissionAsked) -> None:
+        """The agent's hook asks."""
+        request = request_of(asked.tool, asked.input, source="hook", tool_id=asked.tool_use_id)
+        known = next((one for one in self._open if one.from_pane and _same(one.request, request)), None)
+        if known is not None:
+            known.asked = asked  # the screen was faster: from now on the hook takes the answer
+            return
+        self._begin(_Open(request, _future(), asyncio.Event(), asked=asked))
+
+    def over(self, over: AskOver, *, alive: bool) -> None:
+        """An ask is over, as the hooks tell. ``alive``: the agent is there still."""
+        one = next((one for one in self._open if one.asked is not None and one.asked.ask_id == over.ask_id), None)
+        if one is None:
+            return
+        one.end = over
+        if over.ran is not True:
+            self._story.refused(one.request.tool_id or over.tool_use_id)
+        if not over.answered:
+            told = over.sign in ("tool", "batch") or (alive and one.request.kind == "permission")
+            found = by_keyboard(one.request, allowed=bool(over.ran), output=over.output, given=over.input)
+            self._elsewhere(one, found if told else None)
+        one.over.set()
+
+    # Seen in the transcript
+
+    def result(self, result: Result) -> None:
+        """A call has its result: an ask about it is over."""
+        for one in self._open:
+            if one.request.tool_id == result.tool_use_id and not one.over.is_set() and not one.answering:
+                output = result.detail if isinstance(result.detail, dict) else words(result.content)
+                self._elsewhere(one, by_keyboard(one.request, allowed=not result.denied, output=output))
+                one.over.set()
+
+    # Seen on the screen
+
+    def look(self, dialog: Dialog | None, pending: Iterable[Used] = (), *, hooked: bool) -> None:
+        """What holds the agent's keyboard now. ``hooked``: its hook is expected to tell of it, too."""
+        for one in self._open:
+            self._seen_again(one, dialog)
+        if dialog is None or dialog.kind == "survey":
+            self._seen = None
+            return
+        if any(one.dialog is not None and one.dialog.fingerprint == dialog.fingerprint for one in self._open):
+            return
+        if any(is_about(dialog, one.request) for one in self._open) or dialog.fingerprint in self._unanswerable:
+            return
+        if self._seen is None or self._seen[0] != dialog.fingerprint:
+            self._seen = (dialog.fingerprint, self._clock())
+        patience = 0.0 if dialog.kind in START_UP else _HOOK_S if hooked else _ROW_S
+        if self._clock() - self._seen[1] >= patience:
+            request = self._inherited(dialog) or of_dialog(dialog, _about(dialog, pending))
+            self._begin(_Open(request, _future(), asyncio.Event(), dialog=dialog))
+
+    def _inherited(self, dialog: Dialog) -> AskRequest | None:
+        """The very ask that this turn had opened under another runner, where the dialog is its."""
+        return next((request for request in inherited(self._turn) if is_about(dialog, request)), None)
+
+    def _seen_again(self, one: _Open, dialog: Dialog | None) -> None:
+        if dialog is not None and is_about(dialog, one.request):
+            one.dialog, one.gone_at = dialog, None
+        elif one.dialog is not None and one.from_pane and not one.answering and not one.over.is_set():
+            one.gone_at = one.gone_at or self._clock()
+            if self._clock() - one.gone_at >= _TOLD_S:
+                self._elsewhere(one, None)
+                one.over.set()
+
+    # Asking and answering
+
+    def adopt(self, request: AskRequest, settlement: Settlement) -> None:
+        """An ask of before whose dialog is gone: it was settled at the keyboard meanwhile."""
+        one = _Open(request, _future(), asyncio.Event())
+        self._begin(one)
+        self._elsewhere(one, settlement)
+        one.over.set()
+
+    def _begin(self, one: _Open) -> None:
+        self._open.append(one)
+        one.task = self._group.create_task(self._run(one))
+        one.task.add_done_callback(lambda _: self._open.remove(one))
+
+    def _elsewhere(self, one: _Open, settlement: Settlement | None) -> None:
+        """Settle it as the keyboard did; where nobody knows how, withdraw it."""
+        if one.elsewhere.done():
+            return
+        if settlement is None:
+            one.elsewhere.cancel()
+            if one.task is not None and not one.answering:
+                one.task.cancel()
+        else:
+            one.elsewhere.set_result(settlement)
+
+    async def _run(self, one: _Open) -> None:
+        answer = await self._turn.ask(one.request, one.elsewhere)
+        if isinstance(answer, Answered) and answer.settlement.by.kind == "keyboard":
+            await self._turn.ask_delivered(answer.ask_id)
+            return
+        one.answering = True
+        if not agreed(answer) and one.request.kind == "permission":
+            self._story.refused(one.request.tool_id)
+        if await self._give(one, answer) and isinstance(answer, Answered):
+            await self._turn.ask_delivered(answer.ask_id)
+
+    async def _give(self, one: _Open, answer: Answer) -> bool:
+        """Hand the answer to the agent; whether it took it."""
+        if one.end is not None:
+            return False
+        if one.asked is not None and self._bridge is not None:
+            decision = decision_of(one.asked, answer)
+            if self._bridge.answer(one.asked.ask_id, decision):
+                return await self._taken(one, decision)
+        return await self._by_keys(one, answer)
+
+    async def _taken(self, one: _Open, decision: Decision) -> bool:
+        await one.over.wait()
+        return one.end is not None and took(decision, one.end) is True
+
+    async def _by_keys(self, one: _Open, answer: Answer) -> bool:
+        def about(dialog: Dialog) -> bool:
+            return is_about(dialog, one.request)
+
+        try:
+            keys = Keys(self._typist, about, lambda dialog: reply_of(dialog, one.request, answer))
+            return await keys.give(self._turn.exclusive)
+        except HubError as error:
+            self._log.warning("an answer could not be typed", error=type(error).__name__, reason=error.detail)
+            if one.dialog is not None:
+                self._unanswerable.add(one.dialog.fingerprint)
+            return False
+
+    def close(self) -> None:
+        """The turn ends: what is still asked is withdrawn."""
+        for one in self._open:
+            if one.task is not None:
+                one.task.cancel()
+
+
+def inherited(turn: TurnContext) -> list[AskRequest]:
+    """The asks of an adopted turn whose answer the agent has not taken, oldest first."""
+    found: dict[str, AskRequest] = {}
+    for event in turn.shown:
+        match event:
+            case AskOpened(ask=ask):
+                found[ask.id] = AskRequest(
+                    kind=ask.kind,
+                    tool=ask.tool,
+                    subject=ask.subject,
+                    input=ask.input,
+                    questions=ask.questions,
+                    source=ask.source,
+                )
+            case AskDelivered() | AskWithdrawn():
+                found.pop(event.ask_id, None)
+            case _:
+                continue
+    return list(found.values())
+
+
+def _future() -> asyncio.Future[Settlement]:
+    return asyncio.get_running_loop().create_future()
+
+
+def _same(one: AskRequest, other: AskRequest) -> bool:
+    if one.kind != other.kind:
+        return False
+    if one.tool_id is not None and one.tool_id == other.tool_id:
+        return True
+    return one.subject == other.subject or (one.kind == "question" and one.tool == other.tool)
+
+
+def _about(dialog: Dialog, pending: Iterable[Used]) -> Used | None:
+    """The call that a dialog asks about: the first pending one whose words it shows."""
+    for used in pending:
+        if is_about(dialog, request_of(used.name, used.input, source="pane", tool_id=used.tool_use_id)):
+            return used
+    return None

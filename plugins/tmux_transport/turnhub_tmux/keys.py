@@ -1,0 +1,111 @@
+"""Answering a dialog by keys: one key at a time, each only if the dialog is still the one that is meant, and each
+seen to work. The dialog's going is the proof."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Final, TypeAlias
+
+from hub import Hold, Sight, TerminalFailed
+from turnhub_tmux.screen import answers
+from turnhub_tmux.screen.text import folded
+from turnhub_tmux.screen.types import Dialog, Key, Paste, Stroke
+from turnhub_tmux.typist import PaneTypist, seen_in
+
+_LOOK_S: Final = 0.08
+_MOVE_S: Final = 1.0
+_TAKE_S: Final = 3.0
+_TRIES: Final = 4
+_MOVES: Final = frozenset({"Up", "Down", "Tab", "BTab"})
+
+Reply: TypeAlias = Callable[[Dialog], answers.Answer]
+Lock: TypeAlias = Callable[[str], AbstractAsyncContextManager[Hold]]
+
+
+class NotTaken(answers.CannotAnswerError):
+    """The keys had no effect that could be seen."""
+
+
+class Keys:
+    """Answers one dialog, page by page. ``about``: whether what the screen shows is that dialog still."""
+
+    def __init__(self, typist: PaneTypist, about: Callable[[Dialog], bool], reply: Reply) -> None:
+        self._typist = typist
+        self._about = about
+        self._reply = reply
+        self._pressed = False
+
+    async def give(self, lock: Lock) -> bool:
+        """Press until the dialog is gone; whether it was our keys that did it. Raises CannotAnswerError,
+        PlaceTaken, PlaceLost, TerminalFailed."""
+        tries = 0
+        async with lock(self._typist.place) as hold:
+            sight = await self._usable()
+            while (dialog := self._dialog(sight)) is not None:
+                stroke = self._next(dialog)
+                hold.check()
+                await self._stroke(stroke, sight)
+                after = await self._change(sight, _MOVE_S if _is_move(stroke) else _TAKE_S)
+                tries = 0 if _look_of(after) != _look_of(sight) else tries + 1
+                if tries >= (_TRIES if _is_move(stroke) else 2):
+                    raise NotTaken("The dialog does not react to keys. Answer it in the terminal.")
+                sight = after
+        return self._pressed
+
+    async def _usable(self) -> Sight:
+        sight = await self._typist.look()
+        if sight.scrolled:
+            await self._typist.unscroll()
+            sight = await self._typist.look()
+        return sight
+
+    def _dialog(self, sight: Sight) -> Dialog | None:
+        """The dialog that is meant, while it is there and an agent shows it."""
+        seen = seen_in(sight)
+        dialog = seen.screen.dialog if seen is not None and sight.holder == "agent" else None
+        return dialog if dialog is not None and self._about(dialog) else None
+
+    def _next(self, dialog: Dialog) -> Stroke:
+        answer = self._reply(dialog)
+        row = dialog.option("text")
+        if isinstance(answer, answers.Words) and row is not None and row.selected:
+            wanted, typed = "".join(answer.text.split()), "".join(row.label.split())
+            if folded(typed) == folded(wanted) or (typed.endswith("…") and wanted.startswith(typed[:-1])):
+                return Key("Enter")
+        return answers.strokes(dialog, answer, self._typist.manifest)[0]
+
+    async def _stroke(self, stroke: Stroke, sight: Sight) -> None:
+        try:
+            if isinstance(stroke, Paste):
+                done = await self._typist.paste(sight, stroke.text)
+            else:
+                done = await self._typist.press(stroke.name, sight=sight)
+        except TerminalFailed:
+            done = True  # it may have been: looking tells
+        self._pressed |= done and not _is_move(stroke)
+
+    async def _change(self, before: Sight, within_s: float) -> Sight:
+        """The sight once something has changed, and has come to rest."""
+        deadline = asyncio.get_running_loop().time() + within_s
+        last = before
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            sight = await self._typist.look()
+            changed = _look_of(sight) != _look_of(before)
+            if changed and _look_of(sight) == _look_of(last):
+                return sight
+            if asyncio.get_running_loop().time() >= deadline:
+                return sight
+            last = sight
+
+
+def _is_move(stroke: Stroke) -> bool:
+    return isinstance(stroke, Key) and stroke.name in _MOVES
+
+
+def _look_of(sight: Sight) -> object:
+    seen = seen_in(sight)
+    dialog = seen.screen.dialog if seen else None
+    return None if dialog is None else (dialog.fingerprint, dialog.options)

@@ -1,0 +1,208 @@
+"""Pure: what an agent asks for, as asks of the hub, wherever it is seen; and answers, as the agent takes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from hub import Answer as HubAnswer
+from hub import Answered, AskRequest, By, Question, QuestionOption, Settlement, WithdrawnAsk
+from turnhub_tmux.bridge.decisions import Allow, Decision, Deny, answered
+from turnhub_tmux.bridge.facts import PermissionAsked
+from turnhub_tmux.bridge.posts import questions_of
+from turnhub_tmux.screen import answers
+from turnhub_tmux.screen.text import folded
+from turnhub_tmux.screen.types import Dialog
+from turnhub_tmux.transcript.facts import Used
+
+QUESTION: Final = "AskUserQuestion"
+START_UP: Final = frozenset({"trust", "onboarding", "update", "renderer", "api_key"})
+KEYBOARD: Final = By(kind="keyboard", name="terminal")
+_UNABLE: Final = "No answer could be had. Take this as a no; do not try it another way."
+_DENIED: Final = "The person said no. Do not try it another way; ask what they want instead."
+_SUBJECTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Bash": ("command",),
+    "Read": ("file_path",),
+    "Write": ("file_path",),
+    "Edit": ("file_path",),
+    "NotebookEdit": ("notebook_path",),
+    "WebFetch": ("url",),
+    "WebSearch": ("query",),
+    "Skill": ("skill", "command"),
+}
+_TITLES: Final[Mapping[str, str]] = {"bash command": "Bash", "fetch": "WebFetch", "web search": "WebSearch"}
+
+
+def request_of(tool: str, given: dict[str, Any], *, source: str, tool_id: str | None = None) -> AskRequest:
+    """The ask that a tool call with this input makes."""
+    if tool == QUESTION:
+        questions = questions_of(given)
+        subject = " ".join(question.question for question in questions)
+        return AskRequest(
+            kind="question",
+            tool=tool,
+            subject=subject,
+            input=given,
+            questions=questions,
+            source=source,
+            tool_id=tool_id,
+        )
+    return AskRequest(
+        kind="permission",
+        tool=tool,
+        subject=subject_of(tool, given),
+        input=given,
+        rationale=_rationale(given),
+        source=source,
+        tool_id=tool_id,
+    )
+
+
+def subject_of(tool: str, given: Mapping[str, Any]) -> str:
+    """What a permission is about. Where that is not known it is the whole input: a consent to one call of an
+    unknown tool must not be one to all."""
+    for key in _SUBJECTS.get(tool, ()):
+        if isinstance(given.get(key), str):
+            return str(given[key])
+    return json.dumps(given, sort_keys=True, ensure_ascii=False) if given else ""
+
+
+def _rationale(given: Mapping[str, Any]) -> str | None:
+    found = given.get("description")
+    return found if isinstance(found, str) and found else None
+
+
+def of_dialog(dialog: Dialog, pending: Used | None = None) -> AskRequest:
+    """The ask that a dialog on the screen is. ``pending``: the call that it is about, where that is known."""
+    if pending is not None:
+        return request_of(pending.name, pending.input, source="pane", tool_id=pending.tool_use_id)
+    if dialog.kind in ("permission", "plan"):
+        title = folded(dialog.title)
+        tool = "ExitPlanMode" if dialog.kind == "plan" else _TITLES.get(title, dialog.title or "permission")
+        given = {"command": dialog.command} if dialog.command else {"shown": dialog.text}
+        subject = dialog.command or dialog.text
+        return AskRequest(kind="permission", tool=tool, subject=subject, input=given, source="pane")
+    question = Question(
+        question=dialog.question or dialog.title or dialog.text,
+        header=dialog.title,
+        options=tuple(
+            QuestionOption(label=option.label, description=option.description)
+            for option in dialog.options
+            if option.means not in ("text", "chat", "submit", "next")
+        ),
+        multi_select=dialog.multi,
+    )
+    tool = QUESTION if dialog.kind == "question" else f"dialog:{dialog.kind}"
+    given = {"shown": dialog.text, "fingerprint": dialog.fingerprint}
+    return AskRequest(
+        kind="question", tool=tool, subject=dialog.title, input=given, questions=(question,), source="pane"
+    )
+
+
+def is_about(dialog: Dialog, request: AskRequest) -> bool:
+    """Whether a dialog on the screen asks what ``request`` does: by its kind and its words."""
+    if request.kind == "permission":
+        return _permits(dialog, request)
+    if dialog.kind == "review":
+        return request.tool == QUESTION
+    if request.tool != QUESTION:
+        return request.tool == f"dialog:{dialog.kind}"
+    shown = folded(f"{dialog.question} {dialog.text}")
+    return dialog.kind == "question" and any(_found(one.question, shown) for one in request.questions)
+
+
+def _permits(dialog: Dialog, request: AskRequest) -> bool:
+    """Whether a permission's dialog shows the words of this call."""
+    if dialog.kind == "plan" or request.tool == "ExitPlanMode":
+        return dialog.kind == "plan" and request.tool == "ExitPlanMode"
+    if dialog.kind != "permission":
+        return False
+    shown, command = _squeezed(dialog.text), _squeezed(dialog.command or "")
+    wanted = request.input.get("command")
+    if isinstance(wanted, str) and command:
+        return _squeezed(wanted) == command
+    last = _squeezed(request.subject.rstrip("/").rpartition("/")[2])
+    return bool(last) and (request.subject == dialog.text or last in shown or _squeezed(request.tool) in shown)
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+def _found(question: str, shown: str) -> bool:
+    return "".join(folded(question).split()) in "".join(shown.split())
+
+
+def decision_of(asked: PermissionAsked, answer: HubAnswer) -> Decision:
+    """An answer, as the hook of the agent takes it."""
+    if isinstance(answer, WithdrawnAsk):
+        return Deny(message=_UNABLE)
+    settlement = answer.settlement
+    if asked.tool == QUESTION:
+        if settlement.answers is not None:
+            return answered(asked, settlement.answers)
+        words = settlement.response or _UNABLE
+        return answered(asked, {question.question: words for question in asked.questions})
+    if settlement.decision == "allow":
+        return Allow(input=settlement.input)
+    return Deny(message=settlement.message or _DENIED)
+
+
+def reply_of(dialog: Dialog, request: AskRequest, answer: HubAnswer) -> answers.Answer:
+    """An answer, for one page of a dialog. Raises CannotAnswerError where this page cannot take it."""
+    if isinstance(answer, WithdrawnAsk):
+        return answers.Mean("no" if dialog.option("no") else "cancel")
+    settlement = answer.settlement
+    if request.kind == "permission":
+        if settlement.input is not None:
+            raise answers.CannotAnswerError("At the keyboard a call can be allowed as it is, not changed.")
+        return answers.Mean("yes" if settlement.decision == "allow" else "no")
+    if dialog.kind == "review":
+        return answers.Mean("submit")
+    words = settlement.response
+    if words is None:
+        words = _answer_to(dialog, request, settlement.answers or {})
+    return _choice(dialog, words)
+
+
+def _answer_to(dialog: Dialog, request: AskRequest, given: Mapping[str, str]) -> str:
+    if len(request.questions) == 1:
+        return given[request.questions[0].question]
+    shown = folded(f"{dialog.question} {dialog.text}")
+    found = [one.question for one in request.questions if _found(one.question, shown)]
+    if len(found) != 1:
+        raise answers.CannotAnswerError("Which of the questions this page asks cannot be told.")
+    return given[found[0]]
+
+
+def _choice(dialog: Dialog, words: str) -> answers.Answer:
+    """Options by their labels, else own words."""
+    labels = {folded(option.label): option.label for option in dialog.options if option.means in _CHOICES}
+    if folded(words) in labels:
+        return answers.Choose((labels[folded(words)],))
+    parts = [folded(part) for part in words.split(", ")]
+    if dialog.multi and all(part in labels for part in parts):
+        return answers.Choose(tuple(labels[part] for part in parts))
+    return answers.Words(words)
+
+
+_CHOICES: Final = frozenset({"yes", "yes_always", "no", "choose", "toggle", "cancel"})
+
+
+def by_keyboard(request: AskRequest, *, allowed: bool, output: Any = None, given: Any = None) -> Settlement | None:
+    """What somebody answered at the keyboard, as its consequences tell; None where they do not tell it."""
+    if request.kind == "permission":
+        return Settlement(by=KEYBOARD, decision="allow" if allowed else "deny", scope="once")
+    if not allowed:
+        return None
+    for source in (output, given):
+        found = source.get("answers") if isinstance(source, Mapping) else None
+        if isinstance(found, Mapping) and found:
+            return Settlement(by=KEYBOARD, answers={str(key): str(value) for key, value in found.items()})
+    return None
+
+
+def agreed(answer: HubAnswer) -> bool:
+    """Whether the answer lets a tool run."""
+    return isinstance(answer, Answered) and answer.settlement.decision == "allow"

@@ -1,0 +1,151 @@
+"""What is noticed of an agent during one turn, in one queue: by its hooks, its transcript, its screen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import structlog
+from msgspec import Struct
+
+from hub import Sight
+from turnhub_tmux.bridge.facts import Fact, SessionSeen
+from turnhub_tmux.bridge.subscription import Subscription
+from turnhub_tmux.transcript.facts import RowFact
+from turnhub_tmux.transcript.locate import told_path
+from turnhub_tmux.transcript.tail import Tail, size_of
+from turnhub_tmux.transcript.watch import Watcher
+from turnhub_tmux.typist import PaneTypist
+from turnhub_tmux.witnessed import Record
+
+_HOOKED_S: Final = 0.5
+_BLIND_S: Final = 0.25
+_TAIL_S: Final = 0.5
+
+
+class Wanted(Struct, frozen=True):
+    """Somebody wants the turn stopped."""
+
+
+Item: TypeAlias = Fact | RowFact | Sight | Wanted
+
+
+class Senses:
+    """Notices for one turn. ``find``: where the transcript is, once that is known; ``offset``: where the turn
+    begins in it, where that was remembered; ``hooked``: whether hooks are expected."""
+
+    def __init__(
+        self,
+        record: Record,
+        watcher: Watcher,
+        subscription: Subscription | None,
+        find: Callable[[], Path | None],
+        *,
+        offset: int | None = None,
+    ) -> None:
+        self.items: asyncio.Queue[Item] = asyncio.Queue()
+        self.tail: Tail | None = None
+        self.agent_session: str | None = None
+        self._record = record
+        self._watcher = watcher
+        self._subscription = subscription
+        self._find = find
+        self._offset = offset
+        self._found = asyncio.Event()
+        self._log = structlog.get_logger(__name__)
+
+    @property
+    def hooked(self) -> bool:
+        """Whether the agent's hooks are listened to."""
+        return self._subscription is not None
+
+    @asynccontextmanager
+    async def open(self, typist: PaneTypist, wanted: asyncio.Event) -> AsyncIterator[None]:
+        """Notice for the block."""
+        async with asyncio.TaskGroup() as group:
+            pumps = [self._transcript(), self._screen(typist), self._stops(wanted)]
+            if self._subscription is not None:
+                pumps.append(self._hooks(self._subscription))
+            tasks = [group.create_task(pump) for pump in pumps]
+            try:
+                yield
+            finally:
+                for task in tasks:
+                    task.cancel()
+
+    async def locate(self) -> None:
+        """Find the transcript, where that can be told by now. What is in it already is not of this turn, unless
+        an offset was remembered."""
+        if self.tail is None:
+            path = await asyncio.to_thread(self._find)
+            if path is not None:
+                self._follow(
+                    path, await asyncio.to_thread(size_of, path) if self._offset is None else self._offset
+                )
+
+    def _follow(self, path: Path, offset: int) -> None:
+        self.tail = Tail(path, offset)
+        self._found.set()
+
+    async def catch_up(self) -> None:
+        """Notice what the transcript has by now. Raises OSError."""
+        if self.tail is not None:
+            for row in await self.tail.read_all():
+                for fact in row.facts:
+                    self._record.note(fact)
+                    self.items.put_nowait(fact)
+
+    async def _transcript(self) -> None:
+        while self.tail is None:
+            await self.locate()
+            if self.tail is None:
+                await asyncio.wait([asyncio.ensure_future(self._found.wait())], timeout=_TAIL_S)
+        tail = self.tail
+        changed = self._watcher.follow(tail.path)
+        try:
+            while True:
+                if self.tail is not tail:
+                    self._watcher.unfollow(tail.path, changed)
+                    tail = self.tail
+                    changed = self._watcher.follow(tail.path)
+                try:
+                    await self.catch_up()
+                except OSError as error:
+                    self._log.warning("the transcript cannot be read", error=error.strerror)
+                    await asyncio.sleep(_TAIL_S)
+                await self._watcher.wait(tail.path, changed)
+        finally:
+            self._watcher.unfollow(tail.path, changed)
+
+    def forget(self) -> None:
+        """What the hooks told while no turn was there to hear it is not of this turn."""
+        for fact in self._subscription.now() if self._subscription is not None else ():
+            self._record.note(fact)
+            if isinstance(fact, SessionSeen):
+                self._moved(fact)
+
+    async def _hooks(self, subscription: Subscription) -> None:
+        async for fact in subscription:
+            self._record.note(fact)
+            if isinstance(fact, SessionSeen):
+                self._moved(fact)
+            self.items.put_nowait(fact)
+
+    def _moved(self, seen: SessionSeen) -> None:
+        """The agent itself says where it writes; that counts."""
+        self.agent_session = seen.agent_session
+        path = told_path(seen.transcript_path)
+        if path is not None and (self.tail is None or self.tail.path.name != path.name):
+            self._follow(path, 0)
+
+    async def _screen(self, typist: PaneTypist) -> None:
+        while True:
+            self.items.put_nowait(await typist.look())
+            await asyncio.sleep(_HOOKED_S if self.hooked else _BLIND_S)
+
+    async def _stops(self, wanted: asyncio.Event) -> None:
+        await wanted.wait()
+        self.items.put_nowait(Wanted())

@@ -1,0 +1,249 @@
+"""Pure: what an agent shows in one turn, told by its hooks and by its transcript, each thing once.
+
+Live text comes from the hooks; a message of theirs is all text blocks of one message in the transcript, under
+another name, so the two are matched by their words. Tools have one id everywhere.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from hub import AnyEvent, Text, TextDelta, ToolFinished, ToolStarted, Usage
+from turnhub_tmux.bridge.display import Display
+from turnhub_tmux.bridge.facts import BatchDone, Displayed, Fact, ToolDone, ToolFailed, ToolStarting
+from turnhub_tmux.digest import digest_of
+from turnhub_tmux.transcript.facts import Result, RowFact, Said, Spent, Used
+
+
+class _Shown(Struct):
+    """A message of which the hooks have told something."""
+
+    block: int
+    text: str = ""
+    whole: bool = False
+
+
+class Story:
+    """The events of one turn. ``shown``: what it had shown before, under another runner."""
+
+    def __init__(self, shown: Iterable[object] = ()) -> None:
+        self._display = Display()
+        self._messages: dict[str, _Shown] = {}
+        self._told: Counter[str] = Counter()
+        self._rows: dict[str, list[str]] = {}
+        self._started: set[str] = set()
+        self._finished: set[str] = set()
+        self._denied: set[str] = set()
+        self._used: dict[str, Used] = {}
+        self._calls: dict[str, Used] = {}
+        self._usage: dict[str, Usage] = {}
+        self._next = 0
+        self.error: str | None = None
+        for event in shown:
+            self._recall(event)
+
+    def _recall(self, event: object) -> None:
+        match event:
+            case Text():
+                self._told[event.text.strip()] += 1
+                self._next = max(self._next, event.block + 1)
+            case ToolStarted():
+                self._started.add(event.tool_id)
+            case ToolFinished():
+                self._finished.add(event.tool_id)
+            case _:
+                return
+
+    # What hooks tell
+
+    def hear(self, fact: Fact) -> list[AnyEvent]:
+        """The events in a fact of the bridge."""
+        match fact:
+            case Displayed() if fact.agent is None:
+                return self._displayed(fact)
+            case ToolStarting():
+                return self._start(fact.tool_use_id, fact.name, fact.input)
+            case ToolDone():
+                return self._finish(fact.tool_use_id, "ok", (fact.name, fact.input), fact.output, fact.duration_ms)
+            case ToolFailed():
+                status = "interrupted" if fact.interrupted else "error"
+                return self._finish(
+                    fact.tool_use_id, status, (fact.name, fact.input), fact.error or None, fact.duration_ms
+                )
+            case BatchDone():
+                return [
+                    event
+                    for result in fact.results
+                    if result.tool_use_id in self._started
+                    for event in self._finish(result.tool_use_id, "denied", (result.name, {}), result.output)
+                ]
+            case _:
+                return []
+
+    def _displayed(self, piece: Displayed) -> list[AnyEvent]:
+        message = self._messages.get(piece.message_id)
+        if message is None:
+            message = self._messages[piece.message_id] = _Shown(self.block())
+        new = self._display.add(piece)
+        if message.whole or not (new or piece.final):
+            return []
+        message.text += new
+        events: list[AnyEvent] = [TextDelta(block=message.block, text=new)] if new else []
+        if self._display.whole(piece.message_id):
+            events += self._close(message)
+        return events
+
+    def _close(self, message: _Shown) -> list[AnyEvent]:
+        message.whole = True
+        if not message.text:
+            return []
+        self._told[message.text.strip()] += 1
+        return [Text(block=message.block, text=message.text)]
+
+    # What the transcript tells
+
+    def read(self, fact: RowFact, *, live: bool) -> list[AnyEvent]:
+        """The events in a row. ``live``: nobody else tells; else rows are kept for :meth:`reconcile`."""
+        if isinstance(fact, Spent):
+            self._usage[fact.message_id] = fact.usage
+        events: list[AnyEvent] = []
+        if fact.aside:
+            return events
+        match fact:
+            case Said(error=True):
+                self.error = fact.text
+            case Said() if live:
+                events = self._say(fact.text)
+            case Said():
+                self._rows.setdefault(fact.message_id, []).append(fact.text)
+            case Used():
+                self._used[fact.tool_use_id] = self._calls[fact.tool_use_id] = fact
+                events = self._start(fact.tool_use_id, fact.name, fact.input) if live else []
+            case Result():
+                used = self._used.pop(fact.tool_use_id, None)
+                events = self._resulted(fact, used) if live else []
+            case _:
+                pass
+        return events
+
+    def _resulted(self, fact: Result, used: Used | None) -> list[AnyEvent]:
+        status = "denied" if fact.denied else "error" if fact.error else "ok"
+        call = (used.name, used.input) if used else ("tool", {})
+        return self._finish(fact.tool_use_id, status, call, fact.content)
+
+    def _say(self, text: str) -> list[AnyEvent]:
+        if not text.strip():
+            return []
+        if self._told[text.strip()] > 0:
+            self._told[text.strip()] -= 1
+            return []
+        return [Text(block=self.block(), text=text)]
+
+    def reconcile(self) -> list[AnyEvent]:
+        """At the turn's end: what the transcript has and the hooks have not told; what is half told is ended."""
+        events: list[AnyEvent] = []
+        told = self._told.copy()
+        for texts in self._rows.values():
+            text = "".join(texts)
+            if not text.strip():
+                continue
+            if told[text.strip()] > 0:
+                told[text.strip()] -= 1
+                continue
+            open_one = next((one for one in self._messages.values() if self._continues(one, text)), None)
+            if open_one is None:
+                events.append(Text(block=self.block(), text=text))
+                continue
+            rest = text[len(open_one.text) :]
+            if rest:
+                events.append(TextDelta(block=open_one.block, text=rest))
+            open_one.text, open_one.whole = text, True
+            events.append(Text(block=open_one.block, text=text))
+        self._rows.clear()
+        for one in self._messages.values():
+            if not one.whole and one.text:
+                one.whole = True
+                events.append(Text(block=one.block, text=one.text, partial=True))
+        return [*events, *self._leftovers()]
+
+    @staticmethod
+    def _continues(one: _Shown, text: str) -> bool:
+        return not one.whole and bool(one.text) and text.startswith(one.text)
+
+    def _leftovers(self) -> list[AnyEvent]:
+        """Tools of which nobody said how they ended."""
+        return [
+            event
+            for tool_id in sorted(self._started - self._finished)
+            for event in self._finish(tool_id, "unknown", ("tool", {}), None)
+        ]
+
+    # Both
+
+    @property
+    def silent(self) -> bool:
+        """Whether the transcript's rows hold words that nobody told yet."""
+        return bool(self._rows)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every message that the hooks began to tell is told."""
+        return all(one.whole or not one.text for one in self._messages.values())
+
+    @property
+    def pending(self) -> tuple[Used, ...]:
+        """The calls that have no result in the transcript yet, oldest first."""
+        return tuple(self._used.values())
+
+    def call(self, tool_id: str) -> Used | None:
+        """A call of this turn, as the transcript has it."""
+        return self._calls.get(tool_id)
+
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens of all messages of this turn; None where the transcript does not tell."""
+        if not self._usage:
+            return None
+        spent = self._usage.values()
+        return Usage(
+            input_tokens=sum(one.input_tokens or 0 for one in spent),
+            output_tokens=sum(one.output_tokens or 0 for one in spent),
+            cache_read_tokens=sum(one.cache_read_tokens or 0 for one in spent),
+            cache_creation_tokens=sum(one.cache_creation_tokens or 0 for one in spent),
+        )
+
+    def refused(self, tool_id: str | None) -> None:
+        """The call was denied: what is told of its end is told as that."""
+        if tool_id is not None:
+            self._denied.add(tool_id)
+
+    def block(self) -> int:
+        """The number of a new block."""
+        self._next += 1
+        return self._next - 1
+
+    def _start(self, tool_id: str, name: str, given: dict[str, Any]) -> list[AnyEvent]:
+        if tool_id in self._started:
+            return []
+        self._started.add(tool_id)
+        return [ToolStarted(tool_id=tool_id, name=name, input=given)]
+
+    def _finish(
+        self,
+        tool_id: str,
+        status: Any,
+        call: tuple[str, dict[str, Any]],
+        output: Any,
+        duration_ms: int | None = None,
+    ) -> list[AnyEvent]:
+        if tool_id in self._finished:
+            return []
+        self._finished.add(tool_id)
+        if tool_id in self._denied and status in ("error", "unknown"):
+            status = "denied"
+        done = ToolFinished(tool_id=tool_id, status=status, digest=digest_of(output), duration_ms=duration_ms)
+        return [*self._start(tool_id, *call), done]

@@ -1,0 +1,292 @@
+"""One turn of an agent in a pane: its message in, what it shows and asks out, until there is an ending."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import msgspec
+
+from hub import (
+    CannotConvey,
+    Completed,
+    Ending,
+    Failed,
+    Interrupted,
+    Sight,
+    Status,
+    Text,
+    TurnContext,
+    Verdict,
+    undelivered,
+)
+from turnhub_tmux.asker import Asker, inherited
+from turnhub_tmux.bridge.facts import AskOver, Fact, PermissionAsked, PromptSubmitted
+from turnhub_tmux.bridge.listener import Bridge
+from turnhub_tmux.requests import by_keyboard
+from turnhub_tmux.senses import Item, Senses, Wanted
+from turnhub_tmux.stopping import stop
+from turnhub_tmux.story import Story
+from turnhub_tmux.transcript.facts import Absorbed, Prompt, Result, RowFact
+from turnhub_tmux.typist import seen_in
+from turnhub_tmux.verdicts import Signs, ending
+from turnhub_tmux.witnessed import Record, WitnessedTypist
+
+_LOOK_S: Final = 0.05
+_LAST_S: Final = 0.5
+_START_S: Final = 45.0
+_GOOD: Final = ("submitted", "queued")
+
+
+class Run:
+    """Runs one turn on the agent that ``typist`` types to. ``stall_s``: how long there may be no sign of life."""
+
+    def __init__(
+        self,
+        turn: TurnContext,
+        typist: WitnessedTypist,
+        senses: Senses,
+        record: Record,
+        bridge: Bridge | None,
+        *,
+        stall_s: float,
+    ) -> None:
+        self._turn = turn
+        self._typist = typist
+        self._senses = senses
+        self._record = record
+        self._bridge = bridge
+        self._stall_s = stall_s
+        self._story = Story(turn.shown)
+        self._clock = asyncio.get_running_loop().time
+        self._signs = Signs(alive_at=self._clock())
+        self._results: dict[str, Result] = {}
+        # What is told before the agent has begun to work on the message belongs to what it did before.
+        self._heard = self._written = turn.adopted
+        self._sight: Sight | None = None
+        self._asker: Asker
+
+    async def play(self, wanted: asyncio.Event) -> Ending:
+        """Run the turn to its end. ``wanted`` is set when somebody wants it stopped."""
+        async with self._senses.open(self._typist, wanted), asyncio.TaskGroup() as group:
+            self._asker = Asker(self._turn, self._story, self._typist, self._bridge, group)
+            try:
+                return await self._whole(wanted)
+            finally:
+                self._asker.close()
+
+    async def _whole(self, wanted: asyncio.Event) -> Ending:
+        if self._turn.adopted and self._turn.delivered is not None:
+            await self._turn.emit(Status(state="retrying", detail="The hub was started anew and goes on."))
+        else:
+            early = await self._deliver(wanted)
+            if early is not None:
+                return early
+        self._signs.alive_at = self._clock()
+        while True:
+            found = await self._step()
+            if found is not None:
+                return await self._ended(found)
+
+    # The message
+
+    async def _deliver(self, wanted: asyncio.Event) -> Ending | None:
+        """Wait for a place to type, asking about dialogs that stand in the way; then deliver."""
+        early = await self._ready()
+        if early is not None:
+            return early
+        delivering = asyncio.create_task(self._turn.deliver(self._typist))
+        stopping = asyncio.create_task(wanted.wait())
+        try:
+            await asyncio.wait({delivering, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not delivering.done():
+                return await self._stop()
+            verdict = delivering.result()
+        except CannotConvey as error:
+            return undelivered(error)
+        finally:
+            delivering.cancel()
+            stopping.cancel()
+            await asyncio.gather(delivering, stopping, return_exceptions=True)
+        return self._delivered(verdict)
+
+    def _delivered(self, verdict: Verdict) -> Ending | None:
+        if verdict.verdict == "queued":
+            self._signs.queued, self._heard = True, False
+        return None if verdict.verdict in _GOOD else undelivered(verdict)
+
+    async def _ready(self) -> Ending | None:
+        deadline = self._clock() + _START_S
+        while True:
+            item = await self._senses.items.get()
+            match item:
+                case Wanted():
+                    return await self._stop()
+                case Sight():
+                    self._look(item)
+                    if _can_be_typed_into(item) or item.holder in ("shell", "nothing"):
+                        return None  # of an agent that is dead, delivering says so
+                    if self._asker.waiting:
+                        deadline = self._clock() + _START_S
+                    if self._clock() >= deadline:
+                        return None  # delivering says what stands in the way
+                case _:
+                    continue  # of before
+
+    # What is noticed
+
+    async def _step(self) -> Ending | None:
+        item = await self._senses.items.get()
+        await self._take(item)
+        if isinstance(item, Wanted):
+            return await self._stop()
+        if self._stalled():
+            return await self._give_up()
+        return self._judged()
+
+    async def _take(self, item: Item) -> None:
+        now = self._clock()
+        match item:
+            case Sight():
+                self._signs.look(item, now)
+                self._look(item)
+            case Fact():
+                await self._hear(item, now)
+            case RowFact():
+                await self._read(item, now)
+            case Wanted():
+                return
+
+    async def _hear(self, fact: Fact, now: float) -> None:
+        if isinstance(fact, PromptSubmitted) and not self._signs.queued:
+            self._heard = True
+        if not self._heard:
+            return
+        self._signs.hear(fact, now)
+        match fact:
+            case PermissionAsked() if not fact.late:
+                self._asker.hear(fact)
+            case AskOver():
+                alive = self._sight is not None and self._sight.holder == "agent" and await self._lives()
+                self._asker.over(fact, alive=alive)
+            case _:
+                pass
+        if not fact.late:
+            for event in self._story.hear(fact):
+                await self._turn.emit(event)
+
+    async def _lives(self) -> bool:
+        return (await self._typist.look()).holder == "agent"
+
+    async def _read(self, fact: RowFact, now: float) -> None:
+        if isinstance(fact, Prompt | Absorbed) and not fact.aside:
+            self._written = True
+            self._heard |= self._signs.queued
+        if not self._written:
+            return
+        self._signs.hear(fact, now)
+        for event in self._story.read(fact, live=not self._senses.hooked):
+            await self._turn.emit(event)
+        if isinstance(fact, Result):
+            self._results[fact.tool_use_id] = fact
+            self._asker.result(fact)
+
+    def _look(self, sight: Sight) -> None:
+        first, self._sight = self._sight is None, sight
+        seen = seen_in(sight)
+        if seen is None or sight.holder != "agent":
+            return
+        self._asker.look(seen.screen.dialog, self._story.pending, hooked=self._senses.hooked and not self._adopted)
+        if first and self._adopted:
+            self._settle_what_is_gone()
+
+    @property
+    def _adopted(self) -> bool:
+        return self._turn.adopted
+
+    def _settle_what_is_gone(self) -> None:
+        """Asks of before that were answered at the keyboard while no hub was there."""
+        for request in inherited(self._turn):
+            for result in self._results.values():
+                used = self._story.call(result.tool_use_id)
+                if used is None or used.name != request.tool or used.input != request.input:
+                    continue
+                found = by_keyboard(request, allowed=not result.denied, output=result.detail)
+                if found is not None:
+                    self._asker.adopt(request, found)
+
+    # The end
+
+    def _judged(self) -> Ending | None:
+        return ending(
+            self._signs,
+            self._clock(),
+            told=self._story.whole,
+            hooked=self._senses.hooked,
+            written=self._senses.tail is not None,
+            error=self._story.error,
+        )
+
+    def _stalled(self) -> bool:
+        if self._asker.waiting:
+            self._signs.alive_at = self._clock()
+        return self._clock() - self._signs.alive_at >= self._stall_s
+
+    async def _give_up(self) -> Ending:
+        failed = Failed(code="stalled", message=f"Nothing came from the agent for {self._stall_s:g} s.")
+        self._turn.sign(failed)
+        await self._turn.emit(Status(state="stalled", detail=failed.message))
+        await self._stop()
+        return failed
+
+    async def _stop(self) -> Ending:
+        self._asker.close()
+        if await stop(self._turn, self._typist):
+            await self._last_words()
+        return await self._ended(Interrupted(by=self._turn.cancelled.by or "person"))
+
+    async def _last_words(self) -> None:
+        """Wait a moment for what the transcript says of a turn that was stopped."""
+        deadline = self._clock() + _LAST_S
+        while self._written and not self._signs.broken_off and self._clock() < deadline:
+            await asyncio.sleep(_LOOK_S)
+            await self._drain()
+
+    async def _ended(self, found: Ending) -> Ending:
+        """Tell what is left to tell, and with the ending what was spent."""
+        await self._drain()
+        if not self._senses.hooked and self._senses.tail is None and isinstance(found, Completed):
+            await self._tell_by_screen()
+        whole = isinstance(found, Completed)
+        for event in self._story.reconcile():
+            if whole or not (isinstance(event, Text) and event.partial):
+                await self._turn.emit(event)
+        return msgspec.structs.replace(found, usage=self._story.usage)
+
+    async def _drain(self) -> None:
+        await self._senses.catch_up()
+        while not self._senses.items.empty():
+            item = self._senses.items.get_nowait()
+            if not isinstance(item, Sight | Wanted | PermissionAsked):
+                await self._take(item)
+
+    async def _tell_by_screen(self) -> None:
+        """The answer as it stands on the screen, below the message: nothing else tells of this agent."""
+        seen = seen_in(self._sight) if self._sight is not None else None
+        if seen is None:
+            return
+        wanted = "".join(self._turn.message.text.split())[:24]
+        rows = list(seen.screen.above)
+        starts = [n for n, row in enumerate(rows) if wanted and wanted in "".join(row.split())]
+        text = _joined(rows[starts[-1] + 1 :] if starts else rows)
+        if text:
+            await self._turn.emit(Text(block=self._story.block(), text=text))
+
+
+def _joined(rows: list[str]) -> str:
+    """Rows of a screen as text."""
+    return "\n".join(row.rstrip() for row in rows).strip("\n").strip()
+
+
+def _can_be_typed_into(sight: Sight) -> bool:
+    return sight.holder == "agent" and sight.dialog is None and sight.composer != "absent" and not sight.starting
