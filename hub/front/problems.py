@@ -146,6 +146,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "steer_unsupported": Kind(409, "Steering is not supported"),
     "resume_unsupported": Kind(409, "Resuming is not supported"),
     "already_settled": Kind(409, "Already settled"),
+    "still_queued": Kind(409, "The message was queued before"),
     "message_begun": Kind(409, "The message does not wait any more"),
     "fenced": Kind(409, "Not the owner any more"),
     "withdrawn": Kind(410, "Withdrawn"),

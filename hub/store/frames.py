@@ -16,7 +16,7 @@ from hub.store.records import Entry
 _CHUNK_BYTES = 256 * 1024
 
 
-class View(Struct, frozen=True):
+class View(Struct, frozen=True, cache_hash=True):
     """What a subscriber sees: one turn up to its end, or a log (with or without transient events)."""
 
     turn_id: str | None = None
@@ -64,7 +64,7 @@ class Frames:
         self._bytes = 0
         self._entries: list[Entry] = []
         self._numbers: list[int] = []
-        self._cache: dict[tuple[int, str | None, bool], Slice] = {}
+        self._cache: dict[tuple[int, View], Slice] = {}
 
     def append(self, entries: Sequence[Entry], last: int) -> None:
         """Add entries behind ``last``, in order; ``last`` is then the highest number known."""
@@ -81,14 +81,15 @@ class Frames:
 
     def after(self, cursor: int, view: View) -> Slice:
         """What ``view`` shows behind ``cursor`` (at or above the floor), joined once for all who ask."""
-        key = (cursor, view.turn_id, view.transient)  # hashes faster than the view
+        key = (cursor, view)
         found = self._cache.get(key)
         if found is None:
             start = bisect_right(self._numbers, cursor)
             found = joined(self._entries[start:], view, cursor)
             if not found.ended and (not self._numbers or found.cursor >= self._numbers[-1]):
-                # All is seen: the cursor stands at the newest number, even if that event is no longer held.
-                found = Slice(found.frames, self.last, ended=False)
+                # All is seen: the cursor stands at the newest number, even if that event is no longer held. It
+                # may be ahead of that already (the store was read), and it only rises.
+                found = Slice(found.frames, max(found.cursor, self.last), ended=False)
             self._cache[key] = found
         return found
 

@@ -27,7 +27,7 @@ from hub.turn import Ending, Failed, TurnTally, judge
 from hub.typist import Hold, Typist
 
 _PERSON = By(kind="person", name="test")
-_BOUND_S = 10.0
+_BOUND_S = 60.0
 
 E = TypeVar("E", bound=Event)
 

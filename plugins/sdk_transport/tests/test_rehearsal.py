@@ -41,7 +41,7 @@ async def test_a_newcomer_is_shown_around(transport: SdkTransport, session: Sess
     """Every word of the tour does what it says, and the person's folder stays empty."""
     connection = await transport.open(session)
     turn = FakeTurn("hello", session=session)
-    await turn.play(connection, within=30)
+    await turn.play(connection, within=90.0)
     assert "`permission`" in turn.text
 
     turn = turn.next("permission", replies=[allow()])
@@ -74,7 +74,7 @@ async def test_a_newcomer_is_shown_around(transport: SdkTransport, session: Sess
 async def test_its_home_is_private_and_its_own(transport: SdkTransport, session: SessionInfo) -> None:
     """What the rehearsal keeps lies in the agent's state folder, closed to others."""
     connection = await transport.open(session)
-    await FakeTurn("hello", session=session).play(connection, within=30)
+    await FakeTurn("hello", session=session).play(connection, within=90.0)
     await connection.close()
     home = Path(session.agent.state_dir) / "rehearsal"
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
@@ -88,7 +88,7 @@ async def test_one_model_serves_all_rehearsals_and_ends_with_the_transport(sessi
     for _ in range(2):
         one, two = await transport.open(session), await transport.open(session)
         turn = FakeTurn("hello", session=session)
-        await turn.play(one, within=30)
+        await turn.play(one, within=90.0)
         assert "`permission`" in turn.text
         await one.close()
         await two.close()
@@ -100,6 +100,6 @@ async def test_it_works_without_a_state_folder(transport: SdkTransport, session:
     bare = make_session("sdk", cwd=session.cwd, rehearsal=True)
     connection = await transport.open(bare)
     turn = FakeTurn("hello", session=bare)
-    await turn.play(connection, within=30)
+    await turn.play(connection, within=90.0)
     assert turn.text
     await connection.close()

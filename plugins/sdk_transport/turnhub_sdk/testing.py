@@ -78,7 +78,7 @@ class ScriptedAgent:
         if connection is not None:
             await connection.close()
 
-    async def written(self, text: str, *, within: float = 10.0) -> None:
+    async def written(self, text: str, *, within: float = 60.0) -> None:
         """Wait until the agent has written ``text`` down: only that survives a kill. ``within`` seconds or
         TimeoutError."""
         async with asyncio.timeout(within):
@@ -93,7 +93,7 @@ class ScriptedAgent:
         """The session's next turn, not played yet; ``details`` as for FakeTurn."""
         return FakeTurn(text, session=self.session, **details)
 
-    async def play(self, turn: FakeTurn | str, *, within: float = 30.0, **details: Any) -> FakeTurn:
+    async def play(self, turn: FakeTurn | str, *, within: float = 90.0, **details: Any) -> FakeTurn:
         """Play a turn to its end, as a runner would."""
         if isinstance(turn, str):
             turn = self.turn(turn, **details)
