@@ -1,0 +1,74 @@
+"""Pure: an answer to a permission or a question, as the agent's hook takes it, and whether it was taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from turnhub_tmux.bridge.facts import AskOver, PermissionAsked
+
+NO_OPINION: Final = b""
+"""The response that leaves it to the dialog."""
+
+
+class Allow(Struct, frozen=True, kw_only=True):
+    """Let the tool run; with ``input`` instead of its own, where that is given."""
+
+    input: dict[str, Any] | None = None
+
+
+class Deny(Struct, frozen=True, kw_only=True):
+    """Do not let it run; the model is told ``message``."""
+
+    message: str
+
+
+Decision: TypeAlias = Allow | Deny
+
+
+def answered(asked: PermissionAsked, answers: Mapping[str, str]) -> Allow:
+    """The answers to an agent's questions, by the exact text of each question; free words are fine."""
+    return Allow(input={"questions": asked.input.get("questions", []), "answers": dict(answers)})
+
+
+def respond(decision: Decision) -> bytes:
+    """The body of the response that settles the dialog.
+
+    Half a surrogate pair, which no JSON can carry, becomes U+FFFD.
+    """
+    behaviour: dict[str, Any] = (
+        {"behavior": "deny", "message": decision.message}
+        if isinstance(decision, Deny)
+        else {"behavior": "allow"} | ({} if decision.input is None else {"updatedInput": decision.input})
+    )
+    said = {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": behaviour}}
+    return msgspec.json.encode(_sound(said))
+
+
+def took(decision: Decision, over: AskOver) -> bool | None:
+    """Whether the agent took this decision, as the end of the ask tells. False: somebody else's came first.
+    None: it does not tell."""
+    if isinstance(decision, Deny):
+        if over.ran:
+            return False
+        told = over.output if over.sign == "batch" and isinstance(over.output, str) else ""
+        return True if told.strip() and told.strip() == _sound(decision.message).strip() else None
+    if not over.ran:
+        return None
+    wanted, ran_with = _sound(decision.input or {}), over.input or {}
+    return all(ran_with.get(name) == value for name, value in wanted.items())
+
+
+def _sound(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case dict():
+            return {_sound(key): _sound(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_sound(item) for item in value]
+        case _:
+            return value

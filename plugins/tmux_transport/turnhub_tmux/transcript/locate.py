@@ -1,0 +1,62 @@
+"""Where Claude Code keeps the transcript of a session."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+_NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9]")
+_LONGEST: Final = 200  # a longer name is cut and gets a hash behind it
+
+
+def config_folder(environment: Mapping[str, str]) -> Path:
+    """The agent's configuration folder, by the environment that it is started with."""
+    told = environment.get("CLAUDE_CONFIG_DIR")
+    return Path(told).expanduser() if told else Path(environment.get("HOME") or Path.home()) / ".claude"
+
+
+def projects(config: Path) -> Path:
+    """The folder of all transcripts: one folder in it a working directory."""
+    return config / "projects"
+
+
+def project_name(cwd: str) -> str:
+    """The name of the folder that holds the transcripts of a working directory; of a very long one, its start."""
+    return _NOT_PLAIN.sub("-", os.path.realpath(cwd))[:_LONGEST]
+
+
+def transcript_path(config: Path, cwd: str, session: str) -> Path:
+    """Where the transcript of an agent's session is, or will be once it has begun. One that is somewhere else
+    already (the agent has another idea of its directory) is found. Raises ValueError for a name that is no id."""
+    if not _ID.fullmatch(session):
+        raise ValueError("This is no session id of Claude Code.")
+    name = f"{session}.jsonl"
+    expected = projects(config) / project_name(cwd) / name
+    if expected.is_file():
+        return expected
+    return next(projects(config).glob(f"*/{name}"), expected)
+
+
+def told_path(path: str) -> Path | None:
+    """A transcript's path as a hook tells it; None where it cannot be one."""
+    found = Path(path)
+    return found if found.is_absolute() and found.suffix == ".jsonl" and ".." not in found.parts else None
+
+
+def sessions(config: Path, cwd: str) -> list[Path]:
+    """The transcripts of a working directory, the one that changed last first."""
+    name = project_name(cwd)
+    folders = projects(config).glob(f"{name}*" if len(name) == _LONGEST else name)
+    found = [path for folder in folders for path in folder.glob("*.jsonl")]
+    return sorted(found, key=_changed, reverse=True)
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
