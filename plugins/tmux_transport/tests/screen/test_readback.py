@@ -111,6 +111,23 @@ def test_wrapped_and_wide_text(claude: Manifest) -> None:
     assert found(text, screen(above), claude) == (True, False, False)
 
 
+@pytest.mark.parametrize(
+    ("sent", "drawn"),
+    [
+        ("please run `touch x`", "please run touch x"),
+        ("# heading & more", "heading & more"),
+        ("**bold** words", "bold words"),
+        ("* one\n* two", "- one\n  - two"),
+        ("> quote\n```py\nx=1\n```", "> quote\n  x=1"),
+    ],
+)
+def test_a_text_that_is_drawn_as_markdown_is_found(sent: str, drawn: str, claude: Manifest) -> None:
+    """Its marks are not on the screen; a look from before still keeps the old from counting."""
+    after = screen(f"❯ continue\n\n● ok done\n\n❯ {drawn}")
+    assert found(sent, after, claude, BEFORE) == (True, False, False)
+    assert found(sent, after, claude, after)[0] is not True
+
+
 def test_a_long_text_whose_start_has_scrolled_away(claude: Manifest) -> None:
     """The pane begins in the middle of it."""
     text = "\n".join(f"paragraph number {n} of the text" for n in range(80))

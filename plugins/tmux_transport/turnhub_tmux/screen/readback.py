@@ -6,6 +6,7 @@ screen before proves nothing: with a look from before, only what has been added 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -20,6 +21,8 @@ from turnhub_tmux.screen.types import Readback, Screen
 
 _SHORTEST_END: Final = 8  # a shorter end of a text could stand anywhere
 _SHORTEST_TAIL: Final = 24
+_PUNCTUATION: Final = re.compile(r"[!-/:-@\[-`{-~•◦▪–—…]+")
+_FENCE: Final = re.compile(r"^[ \t]*(```|~~~).*$", re.MULTILINE)
 _MAY_COLLAPSE: Final = 150  # a single line shorter than this is never shown as a collapsed paste
 
 
@@ -38,8 +41,9 @@ def readback(needle: str, before: bytes | str | None, after: bytes | str, manife
     wanted = squeezed(needle)
     if not wanted:
         return Readback(submitted=None, queued=None, staged=None)
-    now = _look(wanted, after, manifest)
-    then = None if before is None else _look(wanted, before, manifest)
+    drawn = _essence(needle) or wanted
+    now = _look(drawn, after, manifest)
+    then = None if before is None else _look(drawn, before, manifest)
     if now.screen.shell:
         return _at_a_shell(wanted, now)
     staged = _staged(needle, wanted, now.screen, None if then is None else then.screen)
@@ -104,8 +108,9 @@ def _look(wanted: str, capture: bytes | str, manifest: Manifest) -> _Look:
     frame = Frame(capture)
     last = len(screen.above)
     queue = _queued_rows(frame, screen, manifest)
-    rows = [_words(screen.above[n]) if n not in queue else "" for n in range(last)]
-    waiting = [_words(screen.above[n]) for n in sorted(queue)]
+    words = _drawn if _essence(wanted) else _words
+    rows = [words(screen.above[n]) if n not in queue else "" for n in range(last)]
+    waiting = [words(screen.above[n]) for n in sorted(queue)]
     text = "".join(rows)
     sent = text.count(wanted) or _tail_on_top(text, wanted)
     spoken = any(said(row, manifest) for row in screen.above)
@@ -114,6 +119,15 @@ def _look(wanted: str, capture: bytes | str, manifest: Manifest) -> _Look:
 
 def _words(row: str) -> str:
     return squeezed(unboxed(row))
+
+
+def _drawn(row: str) -> str:
+    return _PUNCTUATION.sub("", _words(row))
+
+
+def _essence(text: str) -> str:
+    """What surely stays of a text that an agent draws as Markdown: backticks, stars and hashes go, fences too."""
+    return _PUNCTUATION.sub("", squeezed(_FENCE.sub("", text)))
 
 
 def _tail_on_top(text: str, wanted: str) -> int:
