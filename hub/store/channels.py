@@ -35,7 +35,8 @@ class Channel(ABC):
         self.lock = asyncio.Lock()
         self.readings = 0
         self.read = 0
-        self.clock = asyncio.get_running_loop().time
+        self._loop = asyncio.get_running_loop()
+        self.clock = self._loop.time
         self._waiters: list[asyncio.Future[None]] = []
         self._due = math.inf
 
@@ -66,12 +67,12 @@ class Channel(ABC):
         if self.clock() >= self._due:
             self.ring()
 
-    async def wait(self, due: float) -> None:
-        """Return at the next ring, which comes soon after ``due`` at the latest."""
+    def wait(self, due: float) -> asyncio.Future[None]:
+        """What is done at the next ring, which comes soon after ``due`` at the latest."""
         self._due = min(self._due, due)
-        waiter = asyncio.get_running_loop().create_future()
+        waiter = self._loop.create_future()
         self._waiters.append(waiter)
-        await waiter
+        return waiter
 
     def close(self) -> None:
         """Every subscriber is over."""

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 
 from hub.store.channels import Channel
-from hub.store.frames import Slice, View
+from hub.store.frames import View
 
 
 class Subscription:
@@ -22,7 +22,8 @@ class Subscription:
         self._first = first
         self._caught_up = False
         self._over = False
-        self._spoke = channel.clock()
+        self._patience = channel.bounds.heartbeat_s * 0.8
+        self._due = channel.clock() + self._patience
 
     async def __aenter__(self) -> Subscription:
         return self
@@ -40,36 +41,30 @@ class Subscription:
 
     async def read(self) -> bytes | None:
         """The next frames, joined; ``b""`` when a comment is due; None when the stream is over: its turn
-        ended, its session is gone, the process stops, or this subscriber was too slow. Raises
-        StoreUnavailable."""
+        ended, its session is gone, the process stops, or this subscriber was too slow: it had caught up, and
+        what it wants now is no longer held. Raises StoreUnavailable."""
         if self._first:
             first, self._first = self._first, b""
             return first
         channel = self._channel
         while not (self._over or channel.closed):
             if self.cursor < channel.frames.last or not self._caught_up:
-                found = self._held() if self.cursor >= channel.frames.floor else await self._older()
-                if found is None:
+                if self.cursor >= channel.frames.floor:
+                    self._caught_up = True
+                    found = channel.frames.after(self.cursor, self._view)
+                elif self._caught_up:
                     return None
+                else:
+                    found = await channel.older(self._view, self.cursor)
                 self.cursor, self._over = found.cursor, found.ended
                 if found.frames:
-                    self._spoke = channel.clock()
+                    self._due = channel.clock() + self._patience
                     return found.frames
             elif channel.finished(self._view, self.cursor):
                 return None
-            elif channel.clock() >= (due := self._spoke + channel.bounds.heartbeat_s * 0.8):
-                self._spoke = channel.clock()
+            elif (at := channel.clock()) >= self._due:
+                self._due = at + self._patience
                 return b""
             else:
-                await channel.wait(due)
+                await channel.wait(self._due)
         return None
-
-    def _held(self) -> Slice:
-        self._caught_up = True
-        return self._channel.frames.after(self.cursor, self._view)
-
-    async def _older(self) -> Slice | None:
-        """What is no longer held; None for a subscriber beyond the bounded lag: it had caught up before."""
-        if self._caught_up:
-            return None
-        return await self._channel.older(self._view, self.cursor)

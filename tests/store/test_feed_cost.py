@@ -96,7 +96,7 @@ async def test_attaching_wakes_nobody_who_waits(redis_desk: Desk, redis_server: 
         waiting = await attached(feed, claim.session_id)
         reading = asyncio.ensure_future(waiting.read())
         await asyncio.sleep(0)
-        rung = asyncio.ensure_future(feed._channels[waiting._channel.name].wait(math.inf))
+        rung = feed._channels[waiting._channel.name].wait(math.inf)
         newcomer = await attached(feed, claim.session_id)
         assert not rung.done()
         await redis_desk.append(claim, 1, "now")
@@ -138,12 +138,12 @@ def test_a_cursor_reaches_the_newest_number_even_where_its_event_is_gone() -> No
 async def test_who_waits_is_woken_when_a_comment_is_due_and_not_before() -> None:
     """A pulse over thousands of quiet streams wakes those whose time has come, and nobody else."""
     channel = HubChannel("th:hub", FeedBounds())
-    later = asyncio.ensure_future(channel.wait(channel.clock() + 1000.0))
+    later = channel.wait(channel.clock() + 1000.0)
     await asyncio.sleep(0)
     channel.ring_if_due()
     await asyncio.sleep(0)
     assert not later.done()
-    sooner = asyncio.ensure_future(channel.wait(channel.clock()))
+    sooner = channel.wait(channel.clock())
     await asyncio.sleep(0)
     channel.ring_if_due()
     await asyncio.gather(later, sooner)
