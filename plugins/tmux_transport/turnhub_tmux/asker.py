@@ -4,19 +4,15 @@ one ask, answered by the hook that is held open for it, else by keys; answered a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import structlog
-from msgspec import Struct
 
 from hub import (
     Answer,
     Answered,
-    AskDelivered,
-    AskOpened,
     AskRequest,
-    AskWithdrawn,
     HubError,
     Settlement,
     TurnContext,
@@ -26,6 +22,7 @@ from turnhub_tmux.bridge.facts import AskOver, PermissionAsked
 from turnhub_tmux.bridge.listener import Bridge
 from turnhub_tmux.digest import words
 from turnhub_tmux.keys import Keys
+from turnhub_tmux.open_asks import OpenAsk, begun, call_of, inherited, same
 from turnhub_tmux.requests import (
     START_UP,
     agreed,
@@ -43,28 +40,11 @@ from turnhub_tmux.typist import PaneTypist
 
 _HOOK_S: Final = 1.5
 """Seconds in which the hook of a dialog that is on the screen already is waited for."""
+_REST_S: Final = 1.0
 _ROW_S: Final = 0.4
 """Seconds in which the transcript may name the call that a dialog on the screen is about."""
 _TOLD_S: Final = 3.0
 """Seconds in which a dialog that went by itself may still be told of by hook or transcript."""
-
-
-class _Open(Struct, eq=False):
-    """An ask that is under way. ``asked``: the hook's request; ``dialog``: what the screen shows of it."""
-
-    request: AskRequest
-    elsewhere: asyncio.Future[Settlement]
-    over: asyncio.Event
-    asked: PermissionAsked | None = None
-    dialog: Dialog | None = None
-    end: AskOver | None = None
-    gone_at: float | None = None
-    answering: bool = False
-    task: asyncio.Task[None] | None = None
-
-    @property
-    def from_pane(self) -> bool:
-        return self.asked is None
 
 
 class Asker:
@@ -78,7 +58,7 @@ class Asker:
         self._typist = typist
         self._bridge = bridge
         self._group = group
-        self._open: list[_Open] = []
+        self._open: list[OpenAsk] = []
         self._seen: tuple[str, float] | None = None
         self._unanswerable: set[str] = set()
         self._clock = asyncio.get_running_loop().time
@@ -94,11 +74,11 @@ class Asker:
     def hear(self, asked: PermissionAsked) -> None:
         """The agent's hook asks."""
         request = request_of(asked.tool, asked.input, source="hook", tool_id=asked.tool_use_id)
-        known = next((one for one in self._open if one.from_pane and _same(one.request, request)), None)
+        known = next((one for one in self._open if one.from_pane and same(one.request, request)), None)
         if known is not None:
             known.asked = asked  # the screen was faster: from now on the hook takes the answer
             return
-        self._begin(_Open(request, _future(), asyncio.Event(), asked=asked))
+        self._begin(begun(request, asked=asked))
 
     def over(self, over: AskOver, *, alive: bool) -> None:
         """An ask is over, as the hooks tell. ``alive``: the agent is there still."""
@@ -141,14 +121,14 @@ class Asker:
             self._seen = (dialog.fingerprint, self._clock())
         patience = 0.0 if dialog.kind in START_UP else _HOOK_S if hooked else _ROW_S
         if self._clock() - self._seen[1] >= patience:
-            request = self._inherited(dialog) or of_dialog(dialog, _about(dialog, pending))
-            self._begin(_Open(request, _future(), asyncio.Event(), dialog=dialog))
+            request = self._inherited(dialog) or of_dialog(dialog, call_of(dialog, pending))
+            self._begin(begun(request, dialog=dialog))
 
     def _inherited(self, dialog: Dialog) -> AskRequest | None:
         """The very ask that this turn had opened under another runner, where the dialog is its."""
         return next((request for request in inherited(self._turn) if is_about(dialog, request)), None)
 
-    def _seen_again(self, one: _Open, dialog: Dialog | None) -> None:
+    def _seen_again(self, one: OpenAsk, dialog: Dialog | None) -> None:
         if dialog is not None and is_about(dialog, one.request):
             one.dialog, one.gone_at = dialog, None
         elif one.dialog is not None and one.from_pane and not one.answering and not one.over.is_set():
@@ -159,19 +139,26 @@ class Asker:
 
     # Asking and answering
 
-    def adopt(self, request: AskRequest, settlement: Settlement) -> None:
-        """An ask of before whose dialog is gone: it was settled at the keyboard meanwhile."""
-        one = _Open(request, _future(), asyncio.Event())
-        self._begin(one)
-        self._elsewhere(one, settlement)
-        one.over.set()
+    def settle_what_is_gone(self, results: Mapping[str, Result]) -> None:
+        """Asks of before that were answered at the keyboard while no hub was there, as the transcript tells."""
+        for request in inherited(self._turn):
+            for result in results.values():
+                used = self._story.call(result.tool_use_id)
+                if used is None or used.name != request.tool or used.input != request.input:
+                    continue
+                found = by_keyboard(request, allowed=not result.denied, output=result.detail)
+                if found is not None:
+                    one = begun(request)
+                    self._begin(one)
+                    self._elsewhere(one, found)
+                    one.over.set()
 
-    def _begin(self, one: _Open) -> None:
+    def _begin(self, one: OpenAsk) -> None:
         self._open.append(one)
         one.task = self._group.create_task(self._run(one))
         one.task.add_done_callback(lambda _: self._open.remove(one))
 
-    def _elsewhere(self, one: _Open, settlement: Settlement | None) -> None:
+    def _elsewhere(self, one: OpenAsk, settlement: Settlement | None) -> None:
         """Settle it as the keyboard did; where nobody knows how, withdraw it."""
         if one.elsewhere.done():
             return
@@ -182,7 +169,7 @@ class Asker:
         else:
             one.elsewhere.set_result(settlement)
 
-    async def _run(self, one: _Open) -> None:
+    async def _run(self, one: OpenAsk) -> None:
         answer = await self._turn.ask(one.request, one.elsewhere)
         if isinstance(answer, Answered) and answer.settlement.by.kind == "keyboard":
             await self._turn.ask_delivered(answer.ask_id)
@@ -193,7 +180,7 @@ class Asker:
         if await self._give(one, answer) and isinstance(answer, Answered):
             await self._turn.ask_delivered(answer.ask_id)
 
-    async def _give(self, one: _Open, answer: Answer) -> bool:
+    async def _give(self, one: OpenAsk, answer: Answer) -> bool:
         """Hand the answer to the agent; whether it took it."""
         if one.end is not None:
             return False
@@ -203,11 +190,11 @@ class Asker:
                 return await self._taken(one, decision)
         return await self._by_keys(one, answer)
 
-    async def _taken(self, one: _Open, decision: Decision) -> bool:
+    async def _taken(self, one: OpenAsk, decision: Decision) -> bool:
         await one.over.wait()
         return one.end is not None and took(decision, one.end) is True
 
-    async def _by_keys(self, one: _Open, answer: Answer) -> bool:
+    async def _by_keys(self, one: OpenAsk, answer: Answer) -> bool:
         def about(dialog: Dialog) -> bool:
             return is_about(dialog, one.request)
 
@@ -220,49 +207,14 @@ class Asker:
                 self._unanswerable.add(one.dialog.fingerprint)
             return False
 
+    async def rest(self) -> None:
+        """Let what is over be told to its end, for a moment."""
+        over = [one.task for one in self._open if one.task and (one.over.is_set() or one.elsewhere.done())]
+        if over:
+            await asyncio.wait(over, timeout=_REST_S)
+
     def close(self) -> None:
         """The turn ends: what is still asked is withdrawn."""
         for one in self._open:
             if one.task is not None:
                 one.task.cancel()
-
-
-def inherited(turn: TurnContext) -> list[AskRequest]:
-    """The asks of an adopted turn whose answer the agent has not taken, oldest first."""
-    found: dict[str, AskRequest] = {}
-    for event in turn.shown:
-        match event:
-            case AskOpened(ask=ask):
-                found[ask.id] = AskRequest(
-                    kind=ask.kind,
-                    tool=ask.tool,
-                    subject=ask.subject,
-                    input=ask.input,
-                    questions=ask.questions,
-                    source=ask.source,
-                )
-            case AskDelivered() | AskWithdrawn():
-                found.pop(event.ask_id, None)
-            case _:
-                continue
-    return list(found.values())
-
-
-def _future() -> asyncio.Future[Settlement]:
-    return asyncio.get_running_loop().create_future()
-
-
-def _same(one: AskRequest, other: AskRequest) -> bool:
-    if one.kind != other.kind:
-        return False
-    if one.tool_id is not None and one.tool_id == other.tool_id:
-        return True
-    return one.subject == other.subject or (one.kind == "question" and one.tool == other.tool)
-
-
-def _about(dialog: Dialog, pending: Iterable[Used]) -> Used | None:
-    """The call that a dialog asks about: the first pending one whose words it shows."""
-    for used in pending:
-        if is_about(dialog, request_of(used.name, used.input, source="pane", tool_id=used.tool_use_id)):
-            return used
-    return None

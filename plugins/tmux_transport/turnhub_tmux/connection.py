@@ -7,7 +7,16 @@ import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from hub import AgentUnavailable, Connection, Ending, Failed, Interrupted, SessionInfo, Status, TurnContext
+from hub import (
+    AgentUnavailable,
+    Connection,
+    Ending,
+    Failed,
+    Interrupted,
+    SessionInfo,
+    Status,
+    TurnContext,
+)
 from turnhub_tmux.bridge.listener import Bridge
 from turnhub_tmux.options import Options
 from turnhub_tmux.screen.manifest import Manifest

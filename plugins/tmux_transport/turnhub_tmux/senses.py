@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -102,7 +102,9 @@ class Senses:
         while self.tail is None:
             await self.locate()
             if self.tail is None:
-                await asyncio.wait([asyncio.ensure_future(self._found.wait())], timeout=_TAIL_S)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_TAIL_S):
+                        await self._found.wait()
         tail = self.tail
         changed = self._watcher.follow(tail.path)
         try:

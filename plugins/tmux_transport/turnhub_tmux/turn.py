@@ -20,10 +20,10 @@ from hub import (
     Verdict,
     undelivered,
 )
-from turnhub_tmux.asker import Asker, inherited
+from turnhub_tmux.asker import Asker
 from turnhub_tmux.bridge.facts import AskOver, Fact, PermissionAsked, PromptSubmitted
 from turnhub_tmux.bridge.listener import Bridge
-from turnhub_tmux.requests import by_keyboard
+from turnhub_tmux.reading import answer_on
 from turnhub_tmux.senses import Item, Senses, Wanted
 from turnhub_tmux.stopping import stop
 from turnhub_tmux.story import Story
@@ -198,22 +198,11 @@ class Run:
             return
         self._asker.look(seen.screen.dialog, self._story.pending, hooked=self._senses.hooked and not self._adopted)
         if first and self._adopted:
-            self._settle_what_is_gone()
+            self._asker.settle_what_is_gone(self._results)
 
     @property
     def _adopted(self) -> bool:
         return self._turn.adopted
-
-    def _settle_what_is_gone(self) -> None:
-        """Asks of before that were answered at the keyboard while no hub was there."""
-        for request in inherited(self._turn):
-            for result in self._results.values():
-                used = self._story.call(result.tool_use_id)
-                if used is None or used.name != request.tool or used.input != request.input:
-                    continue
-                found = by_keyboard(request, allowed=not result.denied, output=result.detail)
-                if found is not None:
-                    self._asker.adopt(request, found)
 
     # The end
 
@@ -255,8 +244,12 @@ class Run:
     async def _ended(self, found: Ending) -> Ending:
         """Tell what is left to tell, and with the ending what was spent."""
         await self._drain()
+        await self._asker.rest()
         if not self._senses.hooked and self._senses.tail is None and isinstance(found, Completed):
-            await self._tell_by_screen()
+            seen = seen_in(self._sight) if self._sight is not None else None
+            text = answer_on(seen.screen, self._turn.message.text) if seen is not None else ""
+            if text:  # nothing else tells of this agent
+                await self._turn.emit(Text(block=self._story.block(), text=text))
         whole = isinstance(found, Completed)
         for event in self._story.reconcile():
             if whole or not (isinstance(event, Text) and event.partial):
@@ -269,23 +262,6 @@ class Run:
             item = self._senses.items.get_nowait()
             if not isinstance(item, Sight | Wanted | PermissionAsked):
                 await self._take(item)
-
-    async def _tell_by_screen(self) -> None:
-        """The answer as it stands on the screen, below the message: nothing else tells of this agent."""
-        seen = seen_in(self._sight) if self._sight is not None else None
-        if seen is None:
-            return
-        wanted = "".join(self._turn.message.text.split())[:24]
-        rows = list(seen.screen.above)
-        starts = [n for n, row in enumerate(rows) if wanted and wanted in "".join(row.split())]
-        text = _joined(rows[starts[-1] + 1 :] if starts else rows)
-        if text:
-            await self._turn.emit(Text(block=self._story.block(), text=text))
-
-
-def _joined(rows: list[str]) -> str:
-    """Rows of a screen as text."""
-    return "\n".join(row.rstrip() for row in rows).strip("\n").strip()
 
 
 def _can_be_typed_into(sight: Sight) -> bool:
