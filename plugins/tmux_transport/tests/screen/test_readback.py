@@ -128,6 +128,16 @@ def test_a_text_that_is_drawn_as_markdown_is_found(sent: str, drawn: str, claude
     assert found(sent, after, claude, after)[0] is not True
 
 
+def test_a_very_long_text_is_shown_without_its_middle(claude: Manifest) -> None:
+    """Its beginning and its end tell it from others."""
+    words = [f"word{number}" for number in range(20_000)]
+    head, tail = "\n  ".join([" ".join(words[:9]), " ".join(words[9:20])]), " ".join(words[-12:])
+    shown = f"❯ {head}\n  ──── (~95 KB hidden) ────\n  {tail}"
+    after = screen(f"● hi\n\n{shown}\n\n● Understood.")
+    assert found(" ".join(words), after, claude, screen("● hi")) == (True, False, False)
+    assert found(" ".join([*words, "more"]), after, claude, screen("● hi"))[0] is not True
+
+
 def test_a_long_text_whose_start_has_scrolled_away(claude: Manifest) -> None:
     """The pane begins in the middle of it."""
     text = "\n".join(f"paragraph number {n} of the text" for n in range(80))

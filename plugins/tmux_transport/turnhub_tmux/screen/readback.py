@@ -23,6 +23,7 @@ _SHORTEST_END: Final = 8  # a shorter end of a text could stand anywhere
 _SHORTEST_TAIL: Final = 24
 _PUNCTUATION: Final = re.compile(r"[!-/:-@\[-`{-~•◦▪–—…]+")
 _FENCE: Final = re.compile(r"^[ \t]*(```|~~~).*$", re.MULTILINE)
+_HIDDEN: Final = re.compile(r"\(~?\d+(\.\d+)? ?[kKM]?B hidden\)")
 _MAY_COLLAPSE: Final = 150  # a single line shorter than this is never shown as a collapsed paste
 
 
@@ -112,7 +113,7 @@ def _look(wanted: str, capture: bytes | str, manifest: Manifest) -> _Look:
     rows = [words(screen.above[n]) if n not in queue else "" for n in range(last)]
     waiting = [words(screen.above[n]) for n in sorted(queue)]
     text = "".join(rows)
-    sent = text.count(wanted) or _tail_on_top(text, wanted)
+    sent = text.count(wanted) or _tail_on_top(text, wanted) or _abbreviated(screen.above, wanted, manifest)
     spoken = any(said(row, manifest) for row in screen.above)
     return _Look(screen, sent, "".join(waiting).count(wanted), _below_last(rows, wanted), spoken)
 
@@ -139,6 +140,29 @@ def _tail_on_top(text: str, wanted: str) -> int:
             return 1
         place = wanted.find(head, place + 1)
     return 0
+
+
+def _abbreviated(above: Sequence[str], wanted: str, manifest: Manifest) -> int:
+    """How often the text stands there without its middle, of which a row says that it is hidden."""
+    count = 0
+    for number, row in enumerate(above):
+        if _HIDDEN.search(row) is None:
+            continue
+        head, tail = "", ""
+        for text in reversed(above[:number]):
+            if not text.strip():
+                break
+            mark = next((mark for mark in manifest.prompts if text.startswith(mark)), "")
+            head = _drawn(text.removeprefix(mark)) + head
+            if mark:
+                break
+        for text in above[number + 1 :]:
+            if not text.strip() or said(text, manifest):
+                break
+            tail += _drawn(text)
+        enough = min(len(head), len(tail)) >= _SHORTEST_TAIL
+        count += enough and head in wanted and wanted.endswith(tail)
+    return count
 
 
 def _below_last(rows: Sequence[str], wanted: str) -> tuple[str, ...]:
