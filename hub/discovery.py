@@ -12,6 +12,7 @@ from msgspec import Struct
 GROUP: Final = "turnhub"
 ALWAYS: Final = EntryPoint(name="scripted", value="hub.testing.scripted", group=GROUP)
 _CORE: Final = "turnhub"
+_OURS: Final = frozenset({"distiller", "permissions", "sdk", "tmux"})  # never advise what a stranger may publish
 
 Status = Literal["loaded", "disabled", "unavailable", "broken"]
 
@@ -71,9 +72,12 @@ def described(point: EntryPoint, status: Status, reason: str | None = None, inst
 
 def missing(name: str) -> Found:
     """What is known about an enabled plugin that is not installed."""
-    return Found(
-        name=name, status="unavailable", reason="It is not installed.", install=f"pip install turnhub-{name}"
-    )
+    if name in _OURS:
+        return Found(
+            name=name, status="unavailable", reason="It is not installed.", install=f"pip install turnhub-{name}"
+        )
+    reason = "Nothing that is installed offers a plugin of this name: is it spelt right in plugins.enabled?"
+    return Found(name=name, status="unavailable", reason=reason)
 
 
 def disabled(point: EntryPoint) -> Found:

@@ -122,6 +122,9 @@ async def _parts(config: Config, url: str) -> AsyncIterator[_Parts]:
         check_policies(config, plugins.bundles)
     except ConfigError as error:  # a person is asked instead, which is safe; `turnhub doctor` says it too
         structlog.get_logger("hub").warning("a policy is missing, so its asks go to a person", reason=error.detail)
+    if absent := [one.name for one in plugins.found if one.status in ("unavailable", "broken")]:
+        hint = "`turnhub plugins` says why"
+        structlog.get_logger("hub").info("some enabled plugins are not used", plugins=absent, hint=hint)
     connections = Connections(url)
     bounds = Bounds(live_grace_ms=int(config.runner.live_grace_s * 1000))
     store = Store(connections.commands, bounds)
@@ -201,7 +204,7 @@ def _front(parts: _Parts) -> FrontServer:
         agents=lambda: agents(config, plugins),
         metrics=parts.metrics,
         routes=routes,
-        policies=frozenset((*config.policies, *plugins.bundles)) or None,
+        policies=frozenset((*config.policies, *plugins.bundles)),
     )
     return FrontServer(create_app(services), config.server.host, config.server.port)
 

@@ -41,11 +41,12 @@ for project in plugins/*/pyproject.toml examples/*/pyproject.toml; do
     if [ -f "$project" ]; then set -- "$@" --editable "./$(dirname "$project")"; fi
 done
 
-printf 'Installing turnhub and its plugins ...\n'
+printf 'Installing turnhub, its plugins and the tools of its tests: a minute or two, about 500 MB ...\n'
 pip() {
     "$venv/bin/python" -m pip --disable-pip-version-check --quiet "$@"
 }
-# The build backend first: with it here, nothing is built in environments of its own, with versions of its own.
-pip install --constraint constraints.txt --upgrade pip hatchling editables
+# The build backends first (one library comes as source, for setuptools): with them here, nothing is built in
+# environments of its own, with versions of its own.
+pip install --constraint constraints.txt --upgrade pip hatchling editables setuptools wheel
 pip install --constraint constraints.txt --no-build-isolation "$@"
 printf 'Ready. Next: make run, or make test.\n'

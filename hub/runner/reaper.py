@@ -95,11 +95,16 @@ class Reaper:
     async def _bury(self, taken: Taken, ending: Ending) -> None:
         """End a turn that nobody runs: what its live stream holds is closed and kept."""
         services, turn = self._services, taken.turn
-        tally = TurnTally()
+        tally, last_at = TurnTally(), turn.started_at
         async for _, event in written(services.store, taken.session.id, turn):
             if not isinstance(event, Unknown):
                 tally.feed(event)
-        terminal = await end_turn(services, taken, tally, ending)
+                last_at = event.at
+        lasted = datetime.fromisoformat(last_at) - datetime.fromisoformat(
+            turn.started_at
+        )  # to its last sign of life
+        duration_ms = max(0, int(lasted.total_seconds() * 1000))
+        terminal = await end_turn(services, taken, tally, ending, duration_ms=duration_ms)
         if terminal is None:
             return
         self._log.info("ended a turn that nobody runs", session_id=taken.session.id, turn_id=turn.id)

@@ -85,7 +85,7 @@ async def _when_busy(
             return await answer(call, await begin(), agent)
         case "steer":
             raise SteerUnsupported(
-                "This agent takes no words into a running turn. Use on_busy `queue` or `interrupt`.",
+                "This hub gives no words to running turns yet. Use on_busy `queue` or `interrupt`.",
                 **busy.facts,
             )
         case _:

@@ -6,8 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
+from hub.errors import BadCursor
 from hub.events import line_of
 from hub.front import views
+from hub.front.instant import last_seq
 from hub.front.operations import Answer, Call, Operation, Outcome, Reply, operation
 from hub.front.params import EVENT_STREAM, JSON, cursor, preferred, session_id
 from hub.front.sse import EventStream
@@ -58,7 +60,8 @@ async def session_events(call: Call[Any, views.EventsQuery]) -> Outcome:
 
 async def _page(call: Call[Any, views.EventsQuery], name: str, after: int) -> Answer:
     store, limit = call.services.store, call.query.limit
-    await store.session(name)
+    if after > (stands := await last_seq(store, name)):
+        raise BadCursor(f"Cursor {after} is ahead of this session, which stands at {stands}.")
     found = await store.log_page(name, after, limit + 1)
     following = found[limit - 1].seq if len(found) > limit else None
     lines = b",".join(line_of(entry.frame) for entry in found[:limit])
