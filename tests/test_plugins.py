@@ -114,10 +114,14 @@ def test_a_plugin_that_is_not_enabled_is_not_imported(install: Install) -> None:
 
 
 def test_plugins_that_are_not_installed_are_explained() -> None:
-    """An enabled plugin that is not installed is unavailable, with the command that installs it."""
-    found = record(load("absent"), "absent")
+    """An enabled plugin that is not installed is unavailable, with the command that installs it where it is one
+    of the hub's own; for any other name there is no advice to install what a stranger may have published."""
+    found = record(load("permissions"), "permissions")
     assert (found.status, found.reason) == ("unavailable", "It is not installed.")
-    assert found.install == "pip install turnhub-absent"
+    assert found.install == "pip install turnhub-permissions"
+    unknown = record(load("absent"), "absent")
+    assert (unknown.status, unknown.install) == ("unavailable", None)
+    assert "spelt right" in (unknown.reason or "")
 
 
 def test_missing_default_plugins_make_no_noise(
@@ -416,7 +420,7 @@ def test_an_agent_whose_transport_is_missing_is_explained(tmp_path: Path) -> Non
     )
     assert seen["near"].reason == (
         "Transport 'tmux-that-is-absent' is missing, since plugin 'tmux-that-is-absent' is unavailable: "
-        "It is not installed. Mend it with: pip install turnhub-tmux-that-is-absent"
+        "Nothing that is installed offers a plugin of this name: is it spelt right in plugins.enabled?"
     )
     assert seen["far"].reason == "No enabled plugin offers transport 'carrier-pigeon'; there is picky."
     assert not seen["far"].available
