@@ -24,6 +24,7 @@ from hub.testing import FakeTurn, ScriptedModel, claude_environment, make_sessio
 from hub.testing.model_script import Answer, Exchange, Say, Stall, Use, ask_user, reply
 
 COLOUR = {"question": "Which colour?", "header": "Colour", "options": ["Red", "Blue"]}
+LONG = "".join(f"line {number} of it\n" for number in range(12)) + "and the end"
 TOPPINGS = {"question": "Which toppings?", "header": "Top", "options": ["Cheese", "Ham"], "multiSelect": True}
 
 
@@ -38,6 +39,7 @@ def script(exchange: Exchange) -> Answer:
         "BASH": reply("Making it.\n\nNow.", Use("Bash", {"command": "echo > made", "description": "make it"})),
         "ASK": reply(ask_user(COLOUR)),
         "FORM": reply(ask_user(TOPPINGS, COLOUR)),
+        "LONG": reply(Say(LONG, every_s=0.08)),
         "SLOW": reply(Say("one\ntwo\nthree\n", chunk=4, every_s=0.05), Stall()),
     }
     return calls.get(word, reply(f"Echo: {exchange.text}"))

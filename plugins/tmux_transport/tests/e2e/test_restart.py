@@ -50,7 +50,8 @@ class Client:
 
 async def test_a_hub_killed_with_an_ask_open_goes_on_and_nothing_happens_twice(worlds: Any) -> None:
     """kill -9 while a permission is open: the same turn goes on under the next hub, with the same ask, which is
-    answered once and by its keys; every text, tool and message is told once, and the model was asked once."""
+    answered once and by its keys; every text, tool and message is told once, and the model was asked once. In the
+    next turn it is killed amidst the agent's words: they are whole, and told once."""
     world = worlds()
     with hub_process(config_of(world)) as hub:
         client = Client(hub)
@@ -67,8 +68,11 @@ async def test_a_hub_killed_with_an_ask_open_goes_on_and_nothing_happens_twice(w
         await client.call("POST", f"/v1/asks/{ask['id']}/answer", decision="allow")
         await client.until(f"/v1/sessions/{session}", lambda found: found["turn"] is None)
         events = (await client.call("GET", f"/v1/sessions/{session}/events?after=0"))["events"]
-        again = await client.call("POST", f"/v1/sessions/{session}/messages", text="and now?")
+        again = await client.call("POST", f"/v1/sessions/{session}/messages", text="LONG one")
         assert again["turn"]["id"] != begun["turn"]["id"]
+        await world.shows("line 2 of it")
+        hub.kill()
+        hub.start()
         done = await client.until(f"/v1/sessions/{session}", lambda found: found["turn"] is None)
     kinds = [event["type"] for event in events]
     assert kinds.count("turn_started") == 2
@@ -79,6 +83,9 @@ async def test_a_hub_killed_with_an_ask_open_goes_on_and_nothing_happens_twice(w
     texts = [event["text"] for event in events if event["type"] == "text"]
     assert texts[0] == "Making it.\n\nNow."
     assert len(texts) == 2
-    assert world.prompts() == ["BASH one", "and now?"]
+    assert world.prompts() == ["BASH one", "LONG one"]
     assert (world.cwd / "made").exists()
-    assert "Echo: and now?" in json.dumps(done["items"])
+    last = done["items"][-1]
+    assert last["status"] == "completed"
+    assert [(block["kind"], block["partial"]) for block in last["blocks"]] == [("text", False)]
+    assert last["blocks"][0]["text"].splitlines()[0::12] == ["line 0 of it", "and the end"]

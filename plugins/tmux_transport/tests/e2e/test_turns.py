@@ -7,6 +7,8 @@ import time
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+from turnhub_tmux.commands import screen
 
 from hub import AskRequest, By, Completed, Failed, Interrupted, Text, TextDelta, ToolStarted
 from hub.testing import FakeTurn, allow, answer, deny
@@ -29,7 +31,8 @@ def decisions(turn: FakeTurn) -> list[tuple[str, str, bool]]:
 
 async def test_with_hooks_everything_is_told_and_answered_by_the_agent_itself(worlds: Any) -> None:
     """Live text, tools, a permission allowed and one denied with words, a question answered in own words: the
-    model is told exactly that; the delivery is proven; a blank answer is an empty turn."""
+    model is told exactly that; the delivery is proven; a blank answer is an empty turn. ``turnhub screen`` reads
+    the live pane."""
     world = worlds()
     async with world.connected() as connection:
         plain = world.turn("hello there")
@@ -59,6 +62,15 @@ async def test_with_hooks_everything_is_told_and_answered_by_the_agent_itself(wo
         await blank.play(connection, within=WITHIN)
         assert isinstance(blank.judged, Failed)
         assert blank.judged.code == "empty_response"
+
+        arguments = [world.session.id, "--socket", world.socket]
+        seen = await asyncio.to_thread(CliRunner().invoke, screen, arguments)
+        assert seen.exit_code == 0
+        assert seen.output.startswith("state     ready: ")
+        assert "❯ BLANK" in seen.output
+        absent = await asyncio.to_thread(CliRunner().invoke, screen, ["nowhere:1", "--socket", world.socket])
+        assert absent.exit_code == 2
+        assert "nothing to be read" in absent.output
     for turn in (plain, allowed, denied, asked, blank):
         assert turn.problems == []
         assert all(ask.delivered for ask in turn.asks)
@@ -66,7 +78,8 @@ async def test_with_hooks_everything_is_told_and_answered_by_the_agent_itself(wo
 
 async def test_without_hooks_transcript_and_screen_tell_and_keys_answer(worlds: Any) -> None:
     """The trust dialog is an ask, answered by its label; a permission, a question in own words and a form of two
-    questions are answered by keys; the model is told exactly that."""
+    questions are answered by keys; the model is told exactly that. What a person answers in the terminal is
+    settled by ``keyboard``."""
     world = worlds(trusted=False, hooks=False)
     async with world.connected() as connection:
         plain = world.turn("hello there", trusting)
@@ -89,11 +102,19 @@ async def test_without_hooks_transcript_and_screen_tell_and_keys_answer(worlds: 
         await asked.play(connection, within=WITHIN)
         assert '"Which colour?"="a warm green"' in asked.text
 
+        typed = world.turn("BASH three")
+        playing = asyncio.create_task(typed.play(connection, within=WITHIN))
+        await typed.asked(within=WITHIN)
+        world.keys("1")
+        assert isinstance(await playing, Completed)
+        settled = typed.asks[0].answer.result()
+        assert (settled.settlement.by.kind, settled.settlement.decision) == ("keyboard", "allow")
+
         form = world.turn("FORM now", [answer({"Which toppings?": "Cheese, Ham", "Which colour?": "Blue"})])
         await form.play(connection, within=WITHIN)
         assert '"Which toppings?"="Cheese, Ham"' in form.text
         assert '"Which colour?"="Blue"' in form.text
-    for turn in (plain, allowed, denied, asked, form):
+    for turn in (plain, allowed, denied, asked, typed, form):
         assert turn.problems == []
         assert len(turn.asks) <= 1
 
