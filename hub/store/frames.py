@@ -95,8 +95,9 @@ class Frames:
 
     def _drop(self) -> None:
         """Drop the older half, never the newest: appending stays cheap on average."""
-        keep, size = len(self._entries), 0
-        while keep > 0 and (size == 0 or size < self._most_bytes // 2):
+        keep = len(self._entries) - 1
+        size = len(self._entries[keep].frame)
+        while keep > 0 and size + len(self._entries[keep - 1].frame) <= self._most_bytes // 2:
             keep -= 1
             size += len(self._entries[keep].frame)
         self.floor = self._numbers[keep - 1] if keep else self.floor

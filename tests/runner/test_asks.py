@@ -489,7 +489,8 @@ async def test_observers_are_told_in_order_and_their_failure_is_never_felt(
 
 async def test_nobody_waits_for_an_observer(hubs: Hubs) -> None:
     """An observer that hangs: asks are put, turns end, the next turn of the session runs, at their own pace."""
-    async with hubs(hub_config(), hooks=[Observer(forever)]) as hub:
+    config = hub_config(runner=RunnerConfig(shutdown_grace_s=0.3))
+    async with hubs(config, hooks=[Observer(forever)]) as hub:
         session = await hub.session()
         async with asyncio.timeout(4):
             for _ in range(3):
