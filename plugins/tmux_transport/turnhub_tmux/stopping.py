@@ -11,36 +11,41 @@ from turnhub_tmux.typist import PaneTypist, seen_in
 
 _LOOK_S: Final = 0.06
 _OBEY_S: Final = 0.6
+_BACK_S: Final = 0.4
 _PRESSES: Final = 3
 _WHOLE_S: Final = 1.8
-_CLEAR_S: Final = 0.8
+_CLEAR_S: Final = 1.0
 
 
-async def stop(turn: TurnContext, typist: PaneTypist) -> bool:
+async def stop(turn: TurnContext, typist: PaneTypist, *, early: bool = True) -> bool:
     """Press the key that interrupts until the agent is at rest, and take back the words that it put into its
-    composer again; whether it was seen to be at rest. Takes two seconds at most."""
+    composer again (which it does ``early``, before it has shown anything); whether it was seen to be at rest.
+    Takes two seconds at most."""
     try:
         async with asyncio.timeout(_WHOLE_S):
-            return await _stop(turn, typist)
+            return await _stop(turn, typist, early=early)
     except (TimeoutError, HubError):
         return False
 
 
-async def _stop(turn: TurnContext, typist: PaneTypist) -> bool:
+async def _stop(turn: TurnContext, typist: PaneTypist, *, early: bool) -> bool:
     async with turn.exclusive(typist.place) as hold:
         sight = await typist.look()
         if sight.scrolled:
             await typist.unscroll()
             sight = await typist.look()
-        draft = sight.draft
+        draft, pressed = sight.draft, False
         for _ in range(_PRESSES):
             if not _works(sight):
                 break
             hold.check()
+            pressed = True
             with suppress(TerminalFailed):  # looking tells
                 await typist.press(typist.manifest.keys.interrupt, sight=sight)
             sight = await _rest(typist)
         at_rest = not _works(sight)
+        if at_rest and pressed and early:
+            sight = await _put_back(typist, sight)
         if at_rest and sight.draft and sight.draft != draft and _ours(sight, turn):
             hold.check()
             with suppress(TimeoutError):  # a draft is set aside by the next delivery
@@ -58,6 +63,15 @@ def _ours(sight: Sight, turn: TurnContext) -> bool:
     """Whether what stands in the composer now is this turn's own message, put back."""
     shown, sent = "".join(sight.draft.split()), "".join(turn.message.text.split())
     return bool(shown) and (shown in sent or sent in shown or not sight.draft_whole)
+
+
+async def _put_back(typist: PaneTypist, sight: Sight) -> Sight:
+    """The sight once words stand in the composer again, or after a moment: the agent puts them back late."""
+    deadline = asyncio.get_running_loop().time() + _BACK_S
+    while not sight.draft and asyncio.get_running_loop().time() < deadline:
+        await asyncio.sleep(_LOOK_S)
+        sight = await typist.look()
+    return sight
 
 
 async def _rest(typist: PaneTypist) -> Sight:

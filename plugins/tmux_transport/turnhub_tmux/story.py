@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -17,6 +17,8 @@ from turnhub_tmux.bridge.display import Display
 from turnhub_tmux.bridge.facts import BatchDone, Displayed, Fact, ToolDone, ToolFailed, ToolStarting
 from turnhub_tmux.digest import digest_of
 from turnhub_tmux.transcript.facts import Result, RowFact, Said, Spent, Used
+
+ToolStatus: TypeAlias = Literal["ok", "error", "denied", "interrupted", "unknown"]
 
 
 class _Shown(Struct):
@@ -70,7 +72,7 @@ class Story:
             case ToolDone():
                 return self._finish(fact.tool_use_id, "ok", (fact.name, fact.input), fact.output, fact.duration_ms)
             case ToolFailed():
-                status = "interrupted" if fact.interrupted else "error"
+                status: ToolStatus = "interrupted" if fact.interrupted else "error"
                 return self._finish(
                     fact.tool_use_id, status, (fact.name, fact.input), fact.error or None, fact.duration_ms
                 )
@@ -131,7 +133,7 @@ class Story:
         return events
 
     def _resulted(self, fact: Result, used: Used | None) -> list[AnyEvent]:
-        status = "denied" if fact.denied else "error" if fact.error else "ok"
+        status: ToolStatus = "denied" if fact.denied else "error" if fact.error else "ok"
         call = (used.name, used.input) if used else ("tool", {})
         return self._finish(fact.tool_use_id, status, call, fact.content)
 
@@ -143,8 +145,9 @@ class Story:
             return []
         return [Text(block=self.block(), text=text)]
 
-    def reconcile(self) -> list[AnyEvent]:
-        """At the turn's end: what the transcript has and the hooks have not told; what is half told is ended."""
+    def reconcile(self, left: ToolStatus = "unknown") -> list[AnyEvent]:
+        """At the turn's end: what the transcript has and the hooks have not told; what is half told is ended, and
+        tools of which nobody said how they ended have ended as ``left``."""
         events: list[AnyEvent] = []
         told = self._told.copy()
         for texts in self._rows.values():
@@ -168,26 +171,25 @@ class Story:
             if not one.whole and one.text:
                 one.whole = True
                 events.append(Text(block=one.block, text=one.text, partial=True))
-        return [*events, *self._leftovers()]
+        return [*events, *self._leftovers(left)]
 
     @staticmethod
     def _continues(one: _Shown, text: str) -> bool:
         return not one.whole and bool(one.text) and text.startswith(one.text)
 
-    def _leftovers(self) -> list[AnyEvent]:
-        """Tools of which nobody said how they ended."""
+    def _leftovers(self, left: ToolStatus) -> list[AnyEvent]:
         return [
             event
             for tool_id in sorted(self._started - self._finished)
-            for event in self._finish(tool_id, "unknown", ("tool", {}), None)
+            for event in self._finish(tool_id, left, ("tool", {}), None)
         ]
 
     # Both
 
     @property
-    def silent(self) -> bool:
-        """Whether the transcript's rows hold words that nobody told yet."""
-        return bool(self._rows)
+    def begun(self) -> bool:
+        """Whether anything was shown."""
+        return bool(self._messages or self._started or self._next)
 
     @property
     def whole(self) -> bool:
@@ -235,7 +237,7 @@ class Story:
     def _finish(
         self,
         tool_id: str,
-        status: Any,
+        status: ToolStatus,
         call: tuple[str, dict[str, Any]],
         output: Any,
         duration_ms: int | None = None,

@@ -230,7 +230,7 @@ class Run:
 
     async def _stop(self) -> Ending:
         self._asker.close()
-        if await stop(self._turn, self._typist):
+        if await stop(self._turn, self._typist, early=not self._story.begun):
             await self._last_words()
         return await self._ended(Interrupted(by=self._turn.cancelled.by or "person"))
 
@@ -251,7 +251,7 @@ class Run:
             if text:  # nothing else tells of this agent
                 await self._turn.emit(Text(block=self._story.block(), text=text))
         whole = isinstance(found, Completed)
-        for event in self._story.reconcile():
+        for event in self._story.reconcile("interrupted" if isinstance(found, Interrupted) else "unknown"):
             if whole or not (isinstance(event, Text) and event.partial):
                 await self._turn.emit(event)
         return msgspec.structs.replace(found, usage=self._story.usage)

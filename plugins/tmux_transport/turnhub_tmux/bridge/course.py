@@ -174,6 +174,8 @@ class Course:
 
     def _over(self, ask_id: str, sign: Sign, **details: Any) -> AskOver:
         one = self._asks.pop(ask_id)
+        if one.fact.tool_use_id is not None:  # an ask of the same words that comes later is about another call
+            self._calls.pop(one.fact.tool_use_id, None)
         return AskOver(
             agent_session=one.fact.agent_session,
             prompt_id=one.fact.prompt_id,
