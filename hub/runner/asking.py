@@ -80,8 +80,10 @@ class Asking:
         judged = await judge(self._plugins, self._session, request)
         verdict = judged.resolution.verdict if judged else "ask"
         dangerous = request.danger or (judged and judged.resolution.danger)
-        if verdict == "deny" or dangerous:
+        if verdict == "deny":
             return judged
+        if dangerous:
+            return judged and judged.asking
         session_id = self._claim.session_id
         ask_id = await self._writer.persist(lambda: self._store.grant(session_id, request.tool, request.subject))
         return granted(ask_id) if ask_id else judged
@@ -98,9 +100,9 @@ class Asking:
         try:
             with self._metrics.ask(record.ask.kind):
                 await self._writer.persist(lambda: self._store.open_ask(self._claim, record.ask))
-                self._observers.tell("ask_opened", session=self._session, ask=record)
                 if judged and (settlement := judged.settlement):
                     return await self._settle(record, settlement)
+                self._observers.tell("ask_opened", session=self._session, ask=record)
                 with _told_elsewhere(elsewhere, waiter):
                     return await self._wait(record, waiter, elsewhere)
         except asyncio.CancelledError:

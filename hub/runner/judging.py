@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
 import structlog
 from msgspec import Struct
 
@@ -37,6 +38,11 @@ class Judgement(Struct, frozen=True):
         by = By(kind="policy", name=self.plugin, rule=resolution.rule)
         message = resolution.message or (f"Denied by rule {resolution.rule}." if decision == "deny" else None)
         return Settlement(by=by, decision=decision, scope="once", message=message)
+
+    @property
+    def asking(self) -> Judgement:
+        """The same, where a person is to be asked whatever it says."""
+        return Judgement(self.plugin, msgspec.structs.replace(self.resolution, verdict="ask"))
 
 
 def granted(ask_id: str) -> Judgement:

@@ -108,6 +108,33 @@ async def test_any_ask_outranks_an_allow_and_no_opinion_asks(hubs: Hubs, verdict
         assert settled.by == ANN
 
 
+async def test_what_is_dangerous_is_asked_whatever_allows_it(hubs: Hubs) -> None:
+    """A transport that calls a call dangerous, and a plugin that allows it with a warning: a person is asked,
+    and shown the danger; a deny still denies."""
+
+    async def act(turn: TurnContext) -> Any:
+        for danger in ("deletes everything", None):
+            await turn.ask(AskRequest(kind="permission", tool="Bash", subject="rm", danger=danger))
+        return Completed()
+
+    warned = Resolution(verdict="allow", rule="r", danger="think twice")
+    for answer, dangers in (("allow", ["deletes everything"]), (warned, ["deletes everything", "think twice"])):
+        async with hubs(hub_config(), transports=[Acting(act)], hooks=[Policy("kind", answer)]) as hub:
+            begun = await hub.send(await hub.session())
+            asked = {}
+            async with asyncio.timeout(10):
+                async for event in hub.follow(begun):
+                    if isinstance(event, AskOpened) and event.ask.danger:
+                        asked[event.ask.id] = event.ask.danger
+                        await allow(hub, event)
+                    elif isinstance(event, AskSettled):
+                        assert event.by.kind == ("person" if event.ask_id in asked else "policy")
+            assert list(asked.values()) == dangers
+    async with hubs(hub_config(), transports=[Acting(act)], hooks=[Policy("strict", "deny")]) as hub:
+        settled = kinds(await hub.events(await hub.send(await hub.session())), AskSettled)
+        assert [one.decision for one in settled] == ["deny", "deny"]
+
+
 async def test_an_allow_settles_at_once_and_is_in_the_log(hubs: Hubs) -> None:
     """Opened, settled by the plugin's rule, delivered, without anybody's waiting."""
     async with hubs(hub_config(), hooks=[Policy("kind", "allow"), Policy("silent", None)]) as hub:
