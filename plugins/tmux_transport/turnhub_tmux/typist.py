@@ -20,6 +20,7 @@ from turnhub_tmux.screen.types import Composer, Dialog, Screen
 SEEN: Final = "tmux"
 # An Enter right behind a burst of characters is taken for a part of it by some agents (codex: 120 ms).
 _AFTER_PASTE_S: Final = 0.15
+_GOES_S: Final = 3.0
 
 
 class Seen(Struct, frozen=True, kw_only=True):
@@ -100,7 +101,8 @@ class PaneTypist:
                 return  # the next look tells
 
     async def dismiss(self, sight: Sight) -> bool:
-        """Put a survey away: by the option that says so, never by where it stands."""
+        """Put a survey away: by the option that says so, never by where it stands. The key is pressed once, and
+        the survey seen to go: a second one would be a digit in the composer."""
         seen = seen_in(sight)
         dialog = seen.screen.dialog if seen else None
         if seen is None or dialog is None or dialog.kind != "survey":
@@ -108,7 +110,20 @@ class PaneTypist:
         option = dialog.option("cancel") or dialog.option("no")
         if option is None or option.key is None or not dialog.digits:
             return False
-        return await self.press(option.key, sight=sight)
+        try:
+            return await self.press(option.key, sight=sight) and await self._went(dialog)
+        except TerminalFailed:
+            return False
+
+    async def _went(self, dialog: Dialog) -> bool:
+        deadline = asyncio.get_running_loop().time() + _GOES_S
+        while asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(self._pace.look_s)
+            seen = seen_in(await self.look())
+            now = seen.screen.dialog if seen else dialog
+            if now is None or now.fingerprint != dialog.fingerprint:
+                return True
+        return False
 
     async def paste(self, sight: Sight, text: str) -> bool:
         """Paste, if all is as it was."""
