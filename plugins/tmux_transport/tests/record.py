@@ -25,21 +25,21 @@ from turnhub_tmux.bridge.settings import write_settings
 from turnhub_tmux.bridge.subscription import Subscription
 from turnhub_tmux.testing import ClaudeTui
 
-from hub.testing.model_script import Answer, Exchange, Pause, Say, Think, Use, ask_user, reply
+from hub.testing import Exchange, Pause, Reply, Say, Think, Use, ask_user, reply
 
 BULKY: Final = ("api-request", "api-request-shape", "api-request-blob", "file-history-snapshot")
 COLOUR: Final = {"question": "Which colour?", "header": "Colour", "options": ["Red", "Blue"]}
 BLOCK: Final = "\n".join(f"line {number}" for number in range(6))
 
 
-def script(exchange: Exchange) -> Answer:
+def script(exchange: Exchange) -> Reply:
     """What the model says, by the first word of the prompt."""
     words = exchange.text.split()
     if exchange.number:
         return reply("Done with that.", times=None)
     touch = Use("Bash", {"command": "touch made", "description": "make a file"})
     fail = Use("Bash", {"command": "echo oh >&2; exit 3", "description": "fail"})
-    calls: dict[str, Answer] = {
+    calls: dict[str, Reply] = {
         "SLOW": reply("I begin.\n\nSecond line.\n", Say("a b c d e f g h i j k l m n", every_s=0.3)),
         "MIDWAY": reply("I begin.", Pause(3), Use("Bash", {"command": "echo hi", "description": "say hi"})),
         "BASH": reply(Think("Let me see."), "Making it.", touch),

@@ -33,7 +33,9 @@ def verify_delivery(evidence: Evidence) -> Verdict | None:
 
 @hookimpl
 def register_commands(group: click.Group) -> None:
-    """Offer ``turnhub screen``."""
+    """Offer ``turnhub screen`` and ``turnhub hooks``."""
     from turnhub_tmux.commands import screen  # noqa: PLC0415 - keeps the start of every other command quick
+    from turnhub_tmux.commands_hooks import hooks  # noqa: PLC0415
 
     group.add_command(screen)
+    group.add_command(hooks)

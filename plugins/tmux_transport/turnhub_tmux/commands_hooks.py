@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 USER: Final = "user"
 """The name under which agents post that a person has started: each post says which session it is about."""
-_FOLDER: Final = "hooks"
 _WRONG: Final = 2
 _DIRECTORY: Final = click.Path(path_type=Path, file_okay=False)
 
@@ -44,6 +43,9 @@ _state = click.option(
     show_default=True,
     help="The hub's state directory.",
 )
+_agent = click.option(
+    "--agent", help="The agent of the configuration that they post for; the only one by default."
+)
 
 
 @click.group("hooks")
@@ -56,27 +58,29 @@ def hooks() -> None:
 
 @hooks.command("print")
 @_state
-def print_hooks(state: Path) -> None:
+@_agent
+def print_hooks(state: Path, agent: str | None) -> None:
     """Print the settings that `install` would add, without changing anything."""
     import msgspec
 
     from turnhub_tmux.bridge import settings
     from turnhub_tmux.bridge.access import Access, url_of
 
-    shown = Access(url=url_of(_port(state), USER), token="<secret>")  # noqa: S106 - stands for one
+    shown = Access(url=url_of(_listener(state, agent)[1], USER), token="<secret>")  # noqa: S106 - stands for one
     click.echo(msgspec.json.format(msgspec.json.encode({"hooks": settings.hooks(shown)}), indent=2).decode())
 
 
 @hooks.command("install")
 @_config_dir
 @_state
-def install(config_dir: Path, state: Path) -> None:
+@_agent
+def install(config_dir: Path, state: Path, agent: str | None) -> None:
     """Add the hooks to your own settings.json. The file of before is kept beside it."""
     from turnhub_tmux.bridge import installed
 
     path, text = _settings_file(config_dir)
     _checked(path, text)
-    changed = installed.installed(text, _new_access(state))
+    changed = installed.installed(text, _new_access(*_listener(state, agent)))
     backup = _write(path, text, changed)
     click.echo(f"Added to {path}: sessions of Claude Code that you start from now on tell the hub what they do.")
     if backup:
@@ -104,34 +108,41 @@ def remove(config_dir: Path, state: Path) -> None:
     _forget(state)
 
 
-def hooks_folder(state: Path) -> Path:
-    """Where the bridge of a hub keeps its port and its secrets."""
-    return state.expanduser() / _FOLDER
+def hooks_folders(state: Path) -> list[Path]:
+    """Where the listeners of a hub keep their ports and secrets: one folder an agent."""
+    state = state.expanduser()
+    return [folder for folder in (state / "hooks", *sorted(state.glob("agents/*/hooks"))) if folder.is_dir()]
 
 
-def _port(state: Path) -> int:
+def _listener(state: Path, agent: str | None) -> tuple[Path, int]:
+    """The folder and the port to post to."""
     from turnhub_tmux.bridge.state import ports
 
-    found = ports(hooks_folder(state))
+    found = {folder: there[0] for folder in hooks_folders(state) if (there := ports(folder))}
+    if agent is not None:
+        found = {folder: port for folder, port in found.items() if folder.parent.name == agent}
     if not found:
+        who = "that agent" if agent else "an agent of transport tmux"
         raise _UsedWrongly(
-            f"No hub with hooks has run on {state} yet, so there is no port to post to. Start one that has an "
-            "agent of transport tmux, or name its state directory with --state."
+            f"No hub has listened for {who} on {state} yet, so there is no port to post to. Start the hub and "
+            "open a session with it, or name the hub's state directory with --state."
         )
-    return found[0]
+    if len(found) > 1:
+        names = ", ".join(folder.parent.name for folder in found)
+        raise _UsedWrongly(f"Several agents listen: {names}. Say with --agent which of them the hooks post for.")
+    return next(iter(found.items()))
 
 
-def _new_access(state: Path) -> Access:
+def _new_access(folder: Path, port: int) -> Access:
     import asyncio
 
     from turnhub_tmux.bridge.access import Access, url_of
     from turnhub_tmux.bridge.state import Secrets
 
-    port = _port(state)
     try:
-        token = asyncio.run(Secrets(hooks_folder(state)).new(USER))
+        token = asyncio.run(Secrets(folder).new(USER))
     except OSError as error:
-        raise _UsedWrongly(f"{hooks_folder(state)} cannot be written: {error.strerror}.") from None
+        raise _UsedWrongly(f"{folder} cannot be written: {error.strerror}.") from None
     return Access(url=url_of(port, USER), token=token)
 
 
@@ -140,10 +151,11 @@ def _forget(state: Path) -> None:
 
     from turnhub_tmux.bridge.state import Secrets
 
-    try:
-        asyncio.run(Secrets(hooks_folder(state)).forget(USER))
-    except OSError as error:
-        raise _UsedWrongly(f"{hooks_folder(state)} cannot be written: {error.strerror}.") from None
+    for folder in hooks_folders(state):
+        try:
+            asyncio.run(Secrets(folder).forget(USER))
+        except OSError as error:
+            raise _UsedWrongly(f"{folder} cannot be written: {error.strerror}.") from None
 
 
 def _settings_file(config_dir: Path) -> tuple[Path, str]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
-import secrets
 import shutil
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from hub.testing import ScriptedModel, claude_environment
-from hub.testing.model_script import ScriptLike
 
 _LOOK_S: Final = 0.1
 
@@ -30,12 +29,17 @@ class ClaudeTui:
     ``folder`` holds everything: ``project``, where the agent works (trusted already), and its home.
     """
 
-    def __init__(self, script: ScriptLike, folder: Path, *, width: int = 100, height: int = 40) -> None:
+    def __init__(self, script: Any, folder: Path, *, width: int = 100, height: int = 40) -> None:
         self.model = ScriptedModel(script)
         self.cwd = folder / "project"
         self.home = folder / "home"
-        self.socket = f"th-{secrets.token_hex(6)}"
+        self._tmux = Path(tempfile.mkdtemp(prefix="th-"))  # the path of a socket has to be short
         self._size = (width, height)
+
+    @property
+    def socket(self) -> Path:
+        """Where the tmux server listens (``tmux -S``)."""
+        return self._tmux / "s"
 
     @property
     def config(self) -> Path:
@@ -52,6 +56,7 @@ class ClaudeTui:
             await self.stop()
         finally:
             await self.model.close()
+            shutil.rmtree(self._tmux, ignore_errors=True)
 
     async def start(self, *arguments: str, settings: Path | None = None) -> None:
         """Start the agent and wait until it is ready."""
@@ -84,7 +89,7 @@ class ClaudeTui:
 
     async def tmux(self, *arguments: str, stdin: str | None = None, check: bool = True) -> str:
         """Run a tmux command; what it printed. Raises RuntimeError with its words where it fails."""
-        command: Sequence[str] = ("tmux", "-u", "-f", "/dev/null", "-L", self.socket, *arguments)
+        command: Sequence[str] = ("tmux", "-u", "-f", "/dev/null", "-S", str(self.socket), *arguments)
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,

@@ -123,12 +123,18 @@ def test_any_settings_in_any_layout_come_back_as_they_were(
 # -- the command --------------------------------------------------------------------------------------------------
 
 
+def listen(state: Path, agent: str, port: int) -> None:
+    """Leave what a hub leaves that has listened for an agent."""
+    folder = state / "agents" / agent / "hooks"
+    folder.mkdir(parents=True)
+    (folder / "listener-0.json").write_text(json.dumps({"port": port}))
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., Result]:
     """Runs ``turnhub hooks …`` with a state directory in which a hub has listened, and a configuration folder."""
     state = tmp_path / "state"
-    (state / "hooks").mkdir(parents=True)
-    (state / "hooks" / "listener-0.json").write_text('{"port": 4711}')
+    listen(state, "pane", 4711)
     config = tmp_path / "claude"
 
     def call(name: str, *arguments: str) -> Result:
@@ -182,5 +188,15 @@ def test_without_a_hub_there_is_no_port_to_post_to(tmp_path: Path) -> None:
     """The sentence says what to do."""
     result = CliRunner().invoke(hooks, ["install", "--state", str(tmp_path), "--config-dir", str(tmp_path)])
     assert result.exit_code == 2
-    assert "No hub with hooks has run" in result.output
+    assert "No hub has listened" in result.output
     assert not (tmp_path / "settings.json").exists()
+
+
+def test_with_several_agents_one_says_which(run: Callable[..., Result], tmp_path: Path) -> None:
+    """Their names are told; the chosen one's port is posted to."""
+    listen(tmp_path / "state", "other", 4712)
+    result = run("install")
+    assert result.exit_code == 2
+    assert "other, pane" in result.output
+    assert "http://127.0.0.1:4712/" in run("print", "--agent", "other").stdout
+    assert run("print", "--agent", "nobody").exit_code == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from turnhub_tmux.bridge.course import Course
 from turnhub_tmux.bridge.facts import (
@@ -223,6 +223,7 @@ FIELDS = (
 )
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.sampled_from(EVENTS), st.dictionaries(st.sampled_from(FIELDS), JSON)), max_size=12))
 def test_posts_of_any_shape_in_any_order_are_harmless(posts: list[tuple[str, dict[str, Any]]]) -> None:
     """Nothing is raised; no ask ends that was not open, and none ends twice."""

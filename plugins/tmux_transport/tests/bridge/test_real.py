@@ -35,8 +35,7 @@ from turnhub_tmux.transcript.watch import Watcher
 from turnhub_tmux.verify import TRACES, verify
 
 from hub import Evidence, Message
-from hub.testing import make_session
-from hub.testing.model_script import Answer, Exchange, Say, Use, ask_user, reply
+from hub.testing import Exchange, Reply, Say, Use, ask_user, make_session, reply
 
 pytestmark = [
     pytest.mark.anyio,
@@ -48,13 +47,13 @@ BLOCK = "\n".join(f"line {number}" for number in range(6))
 COLOUR = {"question": "Which colour?", "header": "Colour", "options": ["Red", "Blue"]}
 
 
-def script(exchange: Exchange) -> Answer:
+def script(exchange: Exchange) -> Reply:
     """What the model says, by the first word of the prompt."""
     words = exchange.text.split()
     if exchange.number:
         told = exchange.results[-1].text if exchange.results else "nothing"
         return reply(f"I was told: {told}", times=None)
-    calls: dict[str, Answer] = {
+    calls: dict[str, Reply] = {
         "SLOW": reply("I begin.\n\n", Say("a b c d e f g h i j k l m n", every_s=0.25)),
         "BASH": reply("Making it.", Use("Bash", {"command": "touch made", "description": "make a file"})),
         "ASK": reply(ask_user(COLOUR)),
@@ -89,6 +88,23 @@ async def upcoming(facts: Subscription, kind: type, wanted: Callable[[Any], bool
             if isinstance(fact, kind) and wanted(fact):
                 return fact
     raise AssertionError(f"no {kind.__name__} came")
+
+
+async def at_keyboard(tui: ClaudeTui, shown: str, key: str) -> None:
+    """Press a key at a dialog until it goes: one that has just appeared may not listen yet."""
+
+    def gone(screen: str) -> bool:
+        return "".join(shown.split()) not in "".join(screen.split())
+
+    await tui.until(shown)
+    for _ in range(3):
+        await tui.keys(key)
+        try:
+            await tui.until(gone, 8)
+        except TimeoutError:
+            continue
+        return
+    raise AssertionError(f"the dialog {shown!r} does not go")
 
 
 def results(tui: ClaudeTui) -> list[str]:
@@ -175,8 +191,7 @@ async def test_the_keyboard_may_be_faster(tui: ClaudeTui, bridge: Bridge, tmp_pa
     async with bridge.subscribe("s") as facts:
         await tui.say("BASH yes")
         asked = await upcoming(facts, PermissionAsked)
-        await tui.until("Do you want to proceed?")
-        await tui.keys("1")
+        await at_keyboard(tui, "Do you want to proceed?", "1")
         over = await upcoming(facts, AskOver)
         assert (over.ask_id, over.sign, over.ran, over.answered) == (asked.ask_id, "tool", True, False)
         assert not bridge.answer(asked.ask_id, Deny(message="too late"))
@@ -184,8 +199,7 @@ async def test_the_keyboard_may_be_faster(tui: ClaudeTui, bridge: Bridge, tmp_pa
 
         await tui.say("ASK me")
         asked = await upcoming(facts, PermissionAsked)
-        await tui.until("Chat about this")
-        await tui.keys("2")
+        await at_keyboard(tui, "Chat about this", "2")
         over = await upcoming(facts, AskOver)
         assert took(answered(asked, {"Which colour?": "Red"}), over) is False
         assert over.input["answers"] == {"Which colour?": "Blue"}
@@ -193,8 +207,7 @@ async def test_the_keyboard_may_be_faster(tui: ClaudeTui, bridge: Bridge, tmp_pa
 
         await tui.say("BASH no")
         asked = await upcoming(facts, PermissionAsked)
-        await tui.until("Do you want to proceed?")
-        await tui.keys("Escape")
+        await at_keyboard(tui, "Do you want to proceed?", "Escape")
         over = await upcoming(facts, AskOver)
         assert (over.ask_id, over.sign) == (asked.ask_id, "gone")
         assert bridge.asks("s") == ()
@@ -207,8 +220,7 @@ async def test_a_listener_that_comes_again_is_posted_to_again(tui: ClaudeTui, tm
         facts = bridge.subscribe("s")
         await tui.say("BASH held")
         await upcoming(facts, PermissionAsked)
-    await tui.until("Do you want to proceed?")
-    await tui.keys("1")
+    await at_keyboard(tui, "Do you want to proceed?", "1")
     await tui.until("I was told:")
     async with Bridge(tmp_path / "hooks") as bridge, bridge.subscribe("s") as facts:
         await tui.say("once more")
