@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from hub.testing.asgi import AsgiTransport, asgi_client
     from hub.testing.contract import Scenarios, TransportContract
+    from hub.testing.hub import TestHub, hub_config, running_hub
     from hub.testing.model import ScriptedModel
     from hub.testing.model_agent import claude_environment
     from hub.testing.model_script import (
@@ -70,6 +71,7 @@ __all__ = [
     "ScriptedTransport",
     "Silence",
     "Stall",
+    "TestHub",
     "Think",
     "TransportContract",
     "Use",
@@ -79,13 +81,18 @@ __all__ = [
     "ask_user",
     "claude_environment",
     "deny",
+    "hub_config",
     "make_session",
     "reply",
     "respond",
+    "running_hub",
     "withdraw",
 ]
 
 _HOME: Final[dict[str, str]] = {
+    "TestHub": "hub",
+    "hub_config": "hub",
+    "running_hub": "hub",
     "AsgiTransport": "asgi",
     "asgi_client": "asgi",
     "RehearsalModel": "rehearsal",
