@@ -23,6 +23,7 @@ MEASURES = (
     Measure("flood_rate", "deliveries/s, flood", 0),
     Measure("paced_us", "CPU µs a delivery, 20 events/s", 2),
     Measure("joined", "events a read, 20 events/s", 2),
+    Measure("write_us", "CPU µs a write, 20 events/s", 2),
     Measure("p50_ms", "p50 delivery ms, 20 events/s"),
     Measure("p99_ms", "p99 delivery ms, 20 events/s"),
     Measure("memory_kb", "KB a subscriber"),
@@ -32,6 +33,7 @@ AIMS = (
     Aim("flood_us", "ours", "naive", most=1 / 25),
     Aim("flood_us", "ours", "bare", most=1.5),
     Aim("paced_us", "ours", "bare", most=1.5),
+    Aim("write_us", "ours", "bare", most=1.5),
     Aim("paced_us", "ours", "naive"),  # one write a delivery, whatever the server: bare is no better
     Aim("p99_ms", "ours", "naive", most=1 / 10),
     Aim("memory_kb", "ours", "naive", most=1.0),
@@ -79,6 +81,7 @@ async def measure(variant: str, url: str, size: Size) -> dict[str, float]:
         "flood_rate": flooded["rate"],
         "paced_us": steady["us"],
         "joined": steady["joined"],
+        "write_us": steady["us"] * steady["joined"],
         "p50_ms": steady["p50_ms"],
         "p99_ms": steady["p99_ms"],
         "memory_kb": memory / size.subscribers / 1024,
