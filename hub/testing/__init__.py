@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hub.testing.model_wire import (
         ModelRequest,
     )
+    from hub.testing.process import HubProcess, hub_process
     from hub.testing.rehearsal import (
         RehearsalModel,
     )
@@ -59,6 +60,7 @@ __all__ = [
     "FakeAsk",
     "FakeCancellation",
     "FakeTurn",
+    "HubProcess",
     "ModelRequest",
     "Pause",
     "RehearsalModel",
@@ -82,6 +84,7 @@ __all__ = [
     "claude_environment",
     "deny",
     "hub_config",
+    "hub_process",
     "make_session",
     "reply",
     "respond",
@@ -95,6 +98,8 @@ _HOME: Final[dict[str, str]] = {
     "running_hub": "hub",
     "AsgiTransport": "asgi",
     "asgi_client": "asgi",
+    "HubProcess": "process",
+    "hub_process": "process",
     "RehearsalModel": "rehearsal",
     "ModelRequest": "model_wire",
     "reply": "model_script",

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from hub.testing.process import HubProcess, hub_process
+from hub.testing import HubProcess, hub_process
 
 pytestmark = pytest.mark.anyio
 WITHIN_S = 60.0
