@@ -20,22 +20,33 @@ from turnhub_tmux import TmuxTransport
 from turnhub_tmux.testing import bundled_claude
 
 from hub import Connection, SessionInfo
-from hub.testing import FakeTurn, ScriptedModel, claude_environment, make_session
-from hub.testing.model_script import Answer, Exchange, Say, Stall, Use, ask_user, reply
+from hub.testing import (
+    Exchange,
+    FakeTurn,
+    Reply,
+    Say,
+    ScriptedModel,
+    Stall,
+    Use,
+    ask_user,
+    claude_environment,
+    make_session,
+    reply,
+)
 
 COLOUR = {"question": "Which colour?", "header": "Colour", "options": ["Red", "Blue"]}
 LONG = "".join(f"line {number} of it\n" for number in range(12)) + "and the end"
 TOPPINGS = {"question": "Which toppings?", "header": "Top", "options": ["Cheese", "Ham"], "multiSelect": True}
 
 
-def script(exchange: Exchange) -> Answer:
+def script(exchange: Exchange) -> Reply:
     """What the model says, by the first word of the prompt; it repeats what its tools gave back."""
     word = (exchange.text.split() or [""])[0]
     if word == "BLANK":
         return reply(times=None)
     if exchange.number:
         return reply(f"Result: {exchange.results[-1].text}" if exchange.results else "Nothing.")
-    calls: dict[str, Answer] = {
+    calls: dict[str, Reply] = {
         "BASH": reply("Making it.\n\nNow.", Use("Bash", {"command": "echo > made", "description": "make it"})),
         "ASK": reply(ask_user(COLOUR)),
         "FORM": reply(ask_user(TOPPINGS, COLOUR)),
