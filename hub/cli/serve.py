@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -114,11 +116,32 @@ def _run(config: Config, role: Role, log_format: LogFormat, log_level: Level) ->
     try:
         try:
             with asyncio.Runner(loop_factory=new_loop) as loop:
-                loop.run(serving(config, role=role, announce=announce))
+                loop.run(_to_the_end(serving(config, role=role, announce=announce)))
         except BaseExceptionGroup as group:
             raise innermost(group) from None
     except HubError as error:
         raise Failure(error.detail, WRONG if isinstance(error, ConfigError) else FAILED) from None
+
+
+async def _to_the_end(serving: Awaitable[None], *, within_s: float = 2.0) -> None:
+    """Serve, and leave. A plugin's task that ignores its cancellation would keep the process for ever, since
+    asyncio waits for all of them: everything is written by then, so the process goes without it."""
+    import asyncio
+
+    from hub import log
+
+    await serving
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    if not left:
+        return
+    _, stubborn = await asyncio.wait(left, timeout=within_s)
+    if stubborn:
+        log.logger("hub").error("tasks of plugins do not end; leaving without them", tasks=len(stubborn))
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def welcome(info: ServeInfo, state: Path) -> str:
