@@ -30,7 +30,7 @@ from hub.events import (
 from hub.testing.hub import TestHub, hub_config
 from hub.transport import TurnContext
 from hub.turn import Completed, Failed, Interrupted
-from tests.runner.acting import Acting, forever, good, stubborn
+from tests.runner.acting import Acting, forever, good, nothing, stubborn
 from tests.runner.conftest import Hubs
 
 pytestmark = pytest.mark.anyio
@@ -444,19 +444,25 @@ async def test_a_close_that_fails_holds_nobody_up_for_long(hubs: Hubs, how: str)
 
 
 async def test_sessions_do_not_wait_for_each_other(hubs: Hubs) -> None:
-    """While one session's transport hangs in open, another in run and a third in close, a fourth is served."""
+    """While one session's transport hangs in run, another in close and a third in open, a fourth is served."""
+    hanging = asyncio.Event()
 
     async def hang(turn: TurnContext) -> Any:
+        hanging.set()
         await forever()
 
-    async with hubs(
-        hub_config(runner=SHORT), transports=[Acting(hang, raising(RuntimeError()), closing=forever)]
-    ) as hub:
-        sessions = [await hub.session() for _ in range(3)]
+    transport = Acting(hang, raising(RuntimeError()), closing=forever)
+    async with hubs(hub_config(runner=SHORT), transports=[transport]) as hub:
+        sessions = [await hub.session() for _ in range(4)]
         await hub.send(sessions[0])
+        await hanging.wait()
         await hub.run_turn(sessions[1])
+        transport.opening = forever
+        await hub.send(sessions[2])
+        await transport.until(lambda: transport.opened == 3)
+        transport.opening = nothing
         async with asyncio.timeout(10):
-            assert isinstance(await hub.run_turn(sessions[2]), TurnCompleted)
+            assert isinstance(await hub.run_turn(sessions[3]), TurnCompleted)
 
 
 async def test_a_good_connection_is_used_again_and_an_idle_one_is_closed(hubs: Hubs) -> None:
