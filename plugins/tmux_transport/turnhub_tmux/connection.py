@@ -25,6 +25,7 @@ from turnhub_tmux.senses import Senses
 from turnhub_tmux.stopping import stop
 from turnhub_tmux.traces import PromptLog
 from turnhub_tmux.transcript.locate import projects
+from turnhub_tmux.transcript.tail import Tail
 from turnhub_tmux.transcript.watch import Watcher
 from turnhub_tmux.turn import Run
 from turnhub_tmux.witnessed import Record, WitnessedTypist
@@ -44,6 +45,8 @@ class TmuxConnection(Connection):
         self._seat: Seat | None = None
         self._held = AsyncExitStack()
         self._watcher: Watcher | None = None
+        self._record = Record()
+        self._tail: Tail | None = None
         self._wanted: asyncio.Event | None = None
         self._left = False  # whether a turn broke off here and may have left the agent at work
 
@@ -79,11 +82,18 @@ class TmuxConnection(Connection):
         if self._watcher is None:
             self._watcher = await self._held.enter_async_context(Watcher(projects(self._seats.config)))
         offset = int(memory["tmux_offset"]) if turn.adopted and memory.get("tmux_turn") == turn.turn_id else None
-        record = Record(PromptLog(whole=offset is not None))
+        if turn.adopted:
+            self._record = Record(PromptLog(whole=offset is not None))
+        record = self._record
         subscription = None if self._bridge is None else self._bridge.subscribe(self._session.id)
         try:
             senses = Senses(
-                record, self._watcher, subscription, lambda: self._seats.transcript(seat, began), offset=offset
+                record,
+                self._watcher,
+                subscription,
+                lambda: self._seats.transcript(seat, began),
+                offset=offset,
+                earlier=self._tail,
             )
             await senses.locate()
             typist = WitnessedTypist(seat.pane, self._manifest, record, catch_up=senses.catch_up)
@@ -98,6 +108,7 @@ class TmuxConnection(Connection):
             await self._keep(turn, seat, senses)
             return ending
         finally:
+            self._tail = senses.tail
             if subscription is not None:
                 subscription.close()
 

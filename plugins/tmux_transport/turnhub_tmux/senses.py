@@ -35,7 +35,7 @@ Item: TypeAlias = Fact | RowFact | Sight | Wanted
 
 class Senses:
     """Notices for one turn. ``find``: where the transcript is, once that is known; ``offset``: where the turn
-    begins in it, where that was remembered; ``hooked``: whether hooks are expected."""
+    begins in it, where that was remembered; ``earlier``: what followed it in the turn before."""
 
     def __init__(
         self,
@@ -45,6 +45,7 @@ class Senses:
         find: Callable[[], Path | None],
         *,
         offset: int | None = None,
+        earlier: Tail | None = None,
     ) -> None:
         self.items: asyncio.Queue[Item] = asyncio.Queue()
         self.tail: Tail | None = None
@@ -54,6 +55,7 @@ class Senses:
         self._subscription = subscription
         self._find = find
         self._offset = offset
+        self._earlier = earlier
         self._found = asyncio.Event()
         self._log = structlog.get_logger(__name__)
 
@@ -81,10 +83,21 @@ class Senses:
         an offset was remembered."""
         if self.tail is None:
             path = await asyncio.to_thread(self._find)
-            if path is not None:
-                self._follow(
-                    path, await asyncio.to_thread(size_of, path) if self._offset is None else self._offset
-                )
+            if path is not None and self._offset is None:
+                end = await asyncio.to_thread(size_of, path)
+                await self._late(path)
+                self._follow(path, end)
+            elif path is not None:
+                self._follow(path, self._offset or 0)
+
+    async def _late(self, path: Path) -> None:
+        """Put on record what was written since the turn before: it is nothing of this turn, and no news in it."""
+        if self._earlier is None or self._earlier.path != path:
+            return
+        with suppress(OSError):  # then whoever reads it next says so
+            for row in await self._earlier.read_all():
+                for fact in row.facts:
+                    self._record.note(fact)
 
     def _follow(self, path: Path, offset: int) -> None:
         self.tail = Tail(path, offset)

@@ -2,8 +2,8 @@
 
 Words alone prove nothing: the same message may be sent twice, and what tells of the first can come late, after
 the second was typed. So takings are *counted*, by words and by witness. A witness proves a delivery when it has
-counted more takings of these words than anybody (the other witness, or a delivery that was proven otherwise) knew
-of before.
+counted more takings of these words than there can have been before: by the other witness, or by the submit keys
+that were pressed on them.
 """
 
 from __future__ import annotations
@@ -77,14 +77,15 @@ _NOTHING: Final = Taking(taken={}, queued={}, known=0)
 class _Count(Struct):
     taken: Counter[Witness] = field(default_factory=Counter)
     queued: Counter[Witness] = field(default_factory=Counter)
-    delivered: int = 0
+    sent: int = 0  # how often they may have been taken, by the keys that were pressed
     before: int = 0  # how often they were known to be taken when they were typed
+    was_sent: int = 0
     waiting: int = 0
     worked: int = 0
 
     @property
     def known(self) -> int:
-        return max([self.delivered, *self.taken.values()])
+        return max([self.sent, *self.taken.values()])
 
     def frozen(self) -> Taking:
         return Taking(
@@ -109,6 +110,7 @@ class PromptLog:
         self._counts: OrderedDict[str, _Count] = OrderedDict()
         self._rows: OrderedDict[tuple[str, ...], None] = OrderedDict()
         self._frozen: Traces | None = None
+        self._typed: str | None = None
 
     def note(self, fact: Fact | RowFact) -> None:
         """Take a fact into account; most do not concern this."""
@@ -122,14 +124,27 @@ class PromptLog:
 
     def typed(self, conveyed: str) -> None:
         """These words are about to be typed."""
-        count = self._count(_ending(conveyed))
-        count.before = count.known
+        self._typed = _ending(conveyed)
+        count = self._count(self._typed)
+        count.before, count.was_sent = count.known, count.sent
 
-    def delivered(self, conveyed: str) -> None:
-        """The delivery of the words that were typed last was proven, by whatever: what tells of it later is no
-        news."""
-        count = self._count(_ending(conveyed))
-        count.delivered = max(count.known, count.before + 1)
+    def sent(self) -> None:
+        """The key that submits was pressed on the words that were typed last: what tells that they were taken
+        once, however late it comes, is no news of what is typed after them."""
+        if self._typed is not None:
+            count = self._count(self._typed)
+            count.sent = max(count.sent, count.before + 1)
+
+    def withdrawn(self) -> None:
+        """The words that were typed last were seen to be unsent, and taken away."""
+        if self._typed is not None:
+            count = self._count(self._typed)
+            count.sent = count.was_sent
+
+    @property
+    def last_typed(self) -> str | None:
+        """The words that were typed last."""
+        return self._typed
 
     def now(self) -> Traces:
         """The record as it stands."""

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from hub import Pace, Sight
+from hub import Cleared, Pace, Sight
 from turnhub_tmux.bridge.facts import Fact
 from turnhub_tmux.panes.pane import Pane
 from turnhub_tmux.screen.manifest import Manifest
@@ -77,3 +77,20 @@ class WitnessedTypist(PaneTypist):
         """Paste, if all is as it was."""
         self._record.log.typed(text)
         return await super().paste(sight, text)
+
+    async def submit(self, sight: Sight) -> bool:
+        """Press the key that submits, if all is as it was."""
+        self._record.log.sent()  # before it is known: a key of which nobody knows may have been taken
+        pressed = await super().submit(sight)
+        if not pressed:
+            self._record.log.withdrawn()
+        return pressed
+
+    async def clear(self, sight: Sight) -> Cleared:
+        """Empty the composer, by what is seen."""
+        words = self._record.log.last_typed
+        ours = words is not None and self.staged(sight, sight, words)
+        cleared = await super().clear(sight)
+        if cleared == "cleared" and ours:
+            self._record.log.withdrawn()
+        return cleared

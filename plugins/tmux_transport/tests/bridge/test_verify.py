@@ -119,7 +119,7 @@ def test_a_delivery_that_the_pane_proved_is_no_news_when_it_is_told_late() -> No
     """Its post and its row come while the same words are typed again."""
     log = PromptLog()
     log.typed("yes")
-    log.delivered("yes")
+    log.sent()
     before = look(log)
     log.note(by_hook("yes"))
     log.note(typed("yes", "1"))
@@ -136,7 +136,7 @@ def test_a_delivery_that_was_told_already_is_not_counted_twice() -> None:
         log.typed("yes")
         log.note(by_hook("yes"))
         assert verdict("yes", before, look(log)) == ("submitted", "hook")
-        log.delivered("yes")
+        log.sent()
 
 
 def test_a_person_who_types_the_same_words_meanwhile_is_counted() -> None:
@@ -145,11 +145,38 @@ def test_a_person_who_types_the_same_words_meanwhile_is_counted() -> None:
     log.note(by_hook("go"))
     log.typed("go")
     before = look(log)
-    log.delivered("go")  # the pane proved it, and neither hook nor transcript has told yet
+    log.sent()  # the pane proved it, and neither hook nor transcript has told yet
     log.note(by_hook("go"))
     assert verdict("go", before, look(log)) == ("submitted", "hook")
     later = look(log)
     assert verdict("go", later, look(log)) is None
+
+
+def test_a_key_that_was_pressed_counts_although_nothing_proved_it() -> None:
+    """What tells late of it is no proof of the same words typed again; the second that is told is."""
+    log = PromptLog()
+    log.typed("again")
+    log.sent()  # and nothing was heard
+    before = look(log)
+    log.typed("again")
+    log.sent()
+    log.note(by_hook("again"))
+    assert verdict("again", before, look(log)) is None
+    log.note(by_hook("again"))
+    assert verdict("again", before, look(log)) == ("submitted", "hook")
+
+
+def test_what_was_seen_unsent_and_taken_away_does_not_count() -> None:
+    """Typed a second time, the first that is told is the proof."""
+    log = PromptLog()
+    log.typed("again")
+    log.sent()
+    log.withdrawn()
+    before = look(log)
+    log.typed("again")
+    log.sent()
+    log.note(by_hook("again"))
+    assert verdict("again", before, look(log)) == ("submitted", "hook")
 
 
 def test_a_busy_agent_has_queued_it_until_it_works_on_it() -> None:
@@ -227,7 +254,7 @@ def test_late_witnesses_never_prove_more_deliveries_than_there_were(order: list[
     posts, rows = sent, sent
     for _ in range(sent):
         log.typed("same")
-        log.delivered("same")  # all of them were proven, by whatever
+        log.sent()  # all of them were proven, by whatever
     for step, what in enumerate(order):
         if step == len(order) // 2:
             before = look(log)
