@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct, field
 
 from hub.errors import Invalid
-from hub.events import Ask, AskKind, AskSettled, By, Decision, Question, Scope, to_json
+from hub.events import Ask, AskKind, AskSettled, By, Decision, Question, Refusal, Scope, to_json
 
 AskState = Literal["open", "settled", "delivered", "closed", "withdrawn"]
 
 
 class AskRequest(Struct, frozen=True, kw_only=True):
-    """What a transport asks for. ``tool_id`` is the tool call it is about, where there is one."""
+    """What a transport asks for. ``tool_id`` is the tool call it is about, where there is one; ``source``: who
+    saw it (``sdk``, ``hook``, ``transcript``, ``pane``, or a plugin's own word); ``refuses``: which answers cannot
+    be conveyed."""
 
     kind: AskKind
     tool: str
@@ -33,6 +35,7 @@ class AskRequest(Struct, frozen=True, kw_only=True):
     rationale: str | None = None
     source: str = "sdk"
     tool_id: str | None = None
+    refuses: tuple[Refusal, ...] = ()
 
 
 class Settlement(Struct, frozen=True, kw_only=True):
@@ -108,6 +111,41 @@ def identical_key(request: AskRequest) -> str:
     return hashlib.sha256(json.dumps(call, sort_keys=True).encode()).hexdigest()
 
 
+_TRUST: Final = ("sdk", "hook", "transcript", "pane")
+_MISSING: Final = ("subject", "input", "questions", "danger", "rationale", "tool_id")
+
+
+def same_request(one: AskRequest, other: AskRequest) -> bool:
+    """Whether two sources ask the same: about the same tool call; where not both name one, by kind, tool and
+    subject."""
+    if one.tool_id is not None and other.tool_id is not None:
+        return one.tool_id == other.tool_id
+    return coalescing_key(one) == coalescing_key(other)
+
+
+def merged(requests: Iterable[AskRequest]) -> tuple[AskRequest, ...]:
+    """Requests of several sources, each once, in order of how far its source can be trusted: the agent itself,
+    its transcript, its screen, others. The most trusted word holds; a less trusted one only fills in what that one
+    leaves empty."""
+    found: list[AskRequest] = []
+    for request in sorted(requests, key=_distrust):
+        place = next((n for n, one in enumerate(found) if same_request(one, request)), None)
+        if place is None:
+            found.append(request)
+        else:
+            found[place] = _filled(found[place], request)
+    return tuple(found)
+
+
+def _distrust(request: AskRequest) -> int:
+    return _TRUST.index(request.source) if request.source in _TRUST else len(_TRUST)
+
+
+def _filled(one: AskRequest, other: AskRequest) -> AskRequest:
+    missing = {name: getattr(other, name) for name in _MISSING if not getattr(one, name) and getattr(other, name)}
+    return msgspec.structs.replace(one, **missing)
+
+
 def grant_key(tool: str, subject: str) -> str:
     """What a session's grant is about: this tool with this literal subject, never a pattern (SHA-256, hex)."""
     return hashlib.sha256(to_json([tool, subject])).hexdigest()
@@ -118,19 +156,28 @@ def settle(ask: Ask, reply: Mapping[str, Any], by: By) -> Settlement:
 
     Raises Invalid with a sentence that names what is wrong; the ask is open still.
     """
+    if "answer" in ask.refuses:
+        raise Invalid("This can only be answered where the agent itself asks, in its terminal.")
     try:
         if ask.kind == "permission":
-            return _permission(msgspec.convert(reply, PermissionReply), by)
+            return _permission(ask, msgspec.convert(reply, PermissionReply), by)
         return _question(ask, msgspec.convert(reply, QuestionReply), by)
     except msgspec.ValidationError as error:
         raise Invalid(f"This answer does not fit the {ask.kind} it answers: {error}.") from None
 
 
-def _permission(reply: PermissionReply, by: By) -> Settlement:
+def _permission(ask: Ask, reply: PermissionReply, by: By) -> Settlement:
     if reply.decision == "deny" and reply.input is not None:
         raise Invalid("`input` goes with decision `allow`: a denied call has none.")
     if reply.decision == "deny" and reply.scope == "session":
         raise Invalid("A denial holds once: leave `scope` out.")
+    if reply.input is not None and "input" in ask.refuses:
+        raise Invalid(
+            "Where the agent asks this, its call can be allowed as it is, not changed: leave `input` out."
+        )
+    _conveyable(ask, reply.message, "`message`")
+    if reply.decision == "deny" and reply.message and "message" in ask.refuses:
+        raise Invalid("Where the agent asks this, a denial takes no words: leave `message` out.")
     return Settlement(by=by, decision=reply.decision, scope=reply.scope, message=reply.message, input=reply.input)
 
 
@@ -142,6 +189,10 @@ def _question(ask: Ask, reply: QuestionReply, by: By) -> Settlement:
     if reply.response is not None:
         if not reply.response.strip():
             raise Invalid("`response` is empty.")
+        if "response" in ask.refuses:
+            raise Invalid("Where the agent asks this, each question wants its own answer: send `answers`.")
+        for question in ask.questions:
+            _own_words(ask, question, reply.response)
         return Settlement(by=by, response=reply.response)
     given = dict(reply.answers or {})
     wanted = [question.question for question in ask.questions]
@@ -152,8 +203,26 @@ def _question(ask: Ask, reply: QuestionReply, by: By) -> Settlement:
         text = _joined(question, given.get(question.question))
         if text is None:
             raise Invalid(f"Every question wants an answer; there is none for {question.question!r}.")
+        _own_words(ask, question, text)
         answers[question.question] = text
     return Settlement(by=by, answers=answers)
+
+
+def _own_words(ask: Ask, question: Question, text: str) -> None:
+    """Raises Invalid where ``text`` is no option's and cannot be conveyed as words."""
+    labels = {option.label.casefold() for option in question.options}
+    parts = text.split(", ") if question.multi_select else [text]
+    if text.casefold() in labels or all(part.casefold() in labels for part in parts):
+        return
+    if "words" in ask.refuses:
+        offered = ", ".join(repr(option.label) for option in question.options)
+        raise Invalid(f"Where the agent asks this, only one of its options can be taken: {offered}.")
+    _conveyable(ask, text, f"The answer to {question.question!r}")
+
+
+def _conveyable(ask: Ask, text: str | None, what: str) -> None:
+    if text is not None and "lines" in ask.refuses and len(text.strip().splitlines()) > 1:
+        raise Invalid(f"{what} has more than one line, which cannot be conveyed where the agent asks this.")
 
 
 def _joined(question: Question, answer: str | list[str] | None) -> str | None:

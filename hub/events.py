@@ -80,9 +80,16 @@ class Question(Struct, frozen=True, kw_only=True, rename={"multi_select": "multi
     multi_select: bool = False
 
 
+Refusal = Literal["answer", "input", "message", "response", "words", "lines"]
+"""What the place that asks cannot take: any answer at all (it is to be answered where the agent itself asks); an
+edited input; words with a denial; one response to several questions; own words instead of an option's; own words
+of more than one line."""
+
+
 class Ask(Struct, frozen=True, kw_only=True):
     """What a person is asked. ``subject`` is what a permission is about (a command, a path, an address);
-    ``expires_at`` is RFC 3339 UTC, or None where it waits as long as its turn."""
+    ``expires_at`` is RFC 3339 UTC, or None where it waits as long as its turn. ``refuses``: what cannot be
+    conveyed to the agent, so that such an answer is refused instead of a wrong one delivered."""
 
     id: str
     kind: AskKind
@@ -94,6 +101,7 @@ class Ask(Struct, frozen=True, kw_only=True):
     rationale: str | None = None
     source: str = "sdk"
     expires_at: str | None = None
+    refuses: tuple[Refusal, ...] = ()
 
 
 class By(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -95,10 +95,16 @@ def verify_delivery(evidence: Evidence) -> Awaitable[Verdict | None] | Verdict |
 
 
 @hookspec
-def source_questions(session: SessionInfo) -> Awaitable[list[AskRequest] | None] | list[AskRequest] | None:
+def source_questions(
+    session: SessionInfo, seen: Mapping[str, Any]
+) -> Awaitable[list[AskRequest] | None] | list[AskRequest] | None:
     """The questions and permissions that you can see waiting in ``session``, or None when you see nothing.
 
-    All plugins are asked; the same question seen by several is one ask. May be ``async``.
+    ``seen`` is what the session's transport has seen of its agent; what is in it is the transport's to say. All
+    plugins are asked, whenever something has changed. The same question seen by several is one ask: by its tool
+    call, else by kind, tool and subject. The word of the most trusted source holds (``AskRequest.source``: hook,
+    transcript, pane, others), a less trusted one fills in what is missing. What raises, or takes longer than 2 s,
+    is logged and passed over. May be ``async``.
     """
 
 

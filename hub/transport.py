@@ -144,6 +144,11 @@ class TurnContext(Protocol):
         withdrawn. Cancelling the caller withdraws it. ``elsewhere``: done (with a settlement by ``keyboard``)
         when somebody answers where the agent itself asks; it settles the ask unless somebody was faster."""
 
+    async def sourced(self, seen: Mapping[str, Any]) -> tuple[AskRequest, ...]:
+        """The questions and permissions that plugins (``source_questions``) see waiting in ``seen``, whatever that
+        is: each once, the most trusted source's word. Ask when something has changed, then :meth:`ask` them. Does
+        not raise for a plugin that fails."""
+
     async def ask_delivered(self, ask_id: str) -> None:
         """Say that the agent really took the settlement of ``ask_id``."""
 

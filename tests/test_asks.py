@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.asks import AskRequest, Settlement, coalescing_key, identical_key, settle, settled_event
+from hub.asks import AskRequest, Settlement, coalescing_key, identical_key, merged, settle, settled_event
 from hub.errors import Invalid
 from hub.events import Ask, By, Question, QuestionOption
 from tests.strategies import json_objects, words
@@ -194,3 +194,85 @@ def test_the_event_tells_the_whole_settlement() -> None:
     assert {name: getattr(event, name) for name in Settlement.__struct_fields__} == msgspec.structs.asdict(
         settlement
     )
+
+
+TYPED = msgspec.structs.replace(QUESTION, refuses=("response", "lines"))
+LISTED = msgspec.structs.replace(QUESTION, refuses=("words",))
+
+
+@pytest.mark.parametrize(
+    ("ask", "reply", "named"),
+    [
+        (msgspec.structs.replace(PERMISSION, refuses=("answer",)), {"decision": "allow"}, "terminal"),
+        (msgspec.structs.replace(QUESTION, refuses=("answer",)), {"response": "x"}, "terminal"),
+        (
+            msgspec.structs.replace(PERMISSION, refuses=("input",)),
+            {"decision": "allow", "input": {"command": "pwd"}},
+            "not changed",
+        ),
+        (
+            msgspec.structs.replace(PERMISSION, refuses=("message",)),
+            {"decision": "deny", "message": "no"},
+            "takes no words",
+        ),
+        (
+            msgspec.structs.replace(PERMISSION, refuses=("lines",)),
+            {"decision": "deny", "message": "no\nnever"},
+            "more than one line",
+        ),
+        (TYPED, {"response": "whatever"}, "its own answer"),
+        (TYPED, {"answers": {"Which colour?": "a\ngreen", "Which sizes?": "S"}}, "more than one line"),
+        (LISTED, {"answers": {"Which colour?": "green", "Which sizes?": "S"}}, "'Red', 'Blue'"),
+        (LISTED, {"answers": {"Which colour?": "Red", "Which sizes?": ["S", "XXL"]}}, "'S', 'L'"),
+        (LISTED, {"response": "green"}, "'Red', 'Blue'"),
+    ],
+)
+def test_what_cannot_be_conveyed_is_refused_with_what_can(ask: Ask, reply: dict[str, Any], named: str) -> None:
+    """A wrong answer is never delivered instead: the ask stays open, and the sentence says what it takes."""
+    with pytest.raises(Invalid, match=named):
+        settle(ask, reply, ADA)
+
+
+@pytest.mark.parametrize(
+    ("ask", "reply"),
+    [
+        (msgspec.structs.replace(PERMISSION, refuses=("input", "message")), {"decision": "deny"}),
+        (msgspec.structs.replace(PERMISSION, refuses=("input", "lines")), {"decision": "deny", "message": "no"}),
+        (TYPED, {"answers": {"Which colour?": "a green", "Which sizes?": ["S", "very wide"]}}),
+        (LISTED, {"answers": {"Which colour?": "blue", "Which sizes?": ["S", "L"]}}),
+    ],
+)
+def test_everything_else_is_taken_as_before(ask: Ask, reply: dict[str, Any]) -> None:
+    """What an ask refuses says nothing about other answers."""
+    assert settle(ask, reply, ADA).by == ADA
+
+
+LS = AskRequest(kind="permission", tool="Bash", subject="ls", source="hook", input={"command": "ls"})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        AskRequest(kind="permission", tool="Bash", subject="ls", source="pane", rationale="to see"),
+        AskRequest(kind="permission", tool="Bash", subject="ls", source="pane", rationale="to see", tool_id="t1"),
+        AskRequest(kind="question", tool="?", subject="?", source="pane", rationale="to see", tool_id="t1"),
+    ],
+)
+def test_the_same_seen_twice_is_one_and_the_most_trusted_word_holds(other: AskRequest) -> None:
+    """By the tool call, else by kind, tool and subject, in whatever order it comes; what the better source leaves
+    empty is filled in, and nothing else: not what the lesser source could not convey."""
+    one = msgspec.structs.replace(LS, tool_id="t1")
+    seen = msgspec.structs.replace(other, input={"command": "cut of…"}, danger="", refuses=("input",))
+    for order in ([one, seen], [seen, one]):
+        assert merged(order) == (msgspec.structs.replace(one, rationale="to see"),)
+
+
+def test_what_is_not_the_same_stays_apart() -> None:
+    """Two calls of the same words are two, when both are named; so are another tool and another subject."""
+    first, second = (msgspec.structs.replace(LS, tool_id=name) for name in ("t1", "t2"))
+    other = AskRequest(kind="permission", tool="Bash", subject="pwd", source="pane")
+    plugin = AskRequest(kind="question", tool="dialog:x", source="my plugin")
+    assert merged([plugin, other, first, second]) == (first, second, other, plugin)
+    unnamed = msgspec.structs.replace(LS, source="pane")
+    assert merged([unnamed, first, second]) == (first, second)
+    assert merged([]) == ()

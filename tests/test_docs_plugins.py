@@ -96,7 +96,7 @@ def test_all_types_of_the_hooks_are_public() -> None:
     for hook in hooks.HOOKS:
         for annotation in getattr(hookspecs, hook).__annotations__.values():
             words |= set(re.findall(r"\b[A-Z]\w+", annotation))
-    elsewhere = {"Callable", "Awaitable", "None", "Group", "BaseRoute"}
+    elsewhere = {"Callable", "Awaitable", "Mapping", "None", "Group", "BaseRoute"}
     assert {word for word in words - elsewhere if not hasattr(hub, word)} == set()
     assert get_type_hints(hookspecs.resolve_permission)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -271,7 +271,7 @@ async def test_collect_flattens_lists() -> None:
         return [two]
 
     made = manager(a=plugin(source_questions=both), b=plugin(source_questions=single))
-    found = await hooks.collect(made, "source_questions", session=SESSION)
+    found = await hooks.collect(made, "source_questions", session=SESSION, seen={})
     assert found == [hooks.Answer("b", two), hooks.Answer("a", one), hooks.Answer("a", two)]
 
 
@@ -283,7 +283,7 @@ async def test_collect_carries_what_came_when_one_breaks() -> None:
 
     made = manager(a=plugin(source_questions=lambda session: [REQUEST]), b=plugin(source_questions=broken))
     with pytest.raises(hooks.HookFailed, match=r"plugin 'b': OSError\(\)") as got:
-        await hooks.collect(made, "source_questions", session=SESSION)
+        await hooks.collect(made, "source_questions", session=SESSION, seen={})
     assert got.value.answers == (hooks.Answer("a", REQUEST),)
 
 
@@ -512,15 +512,24 @@ async def test_hook_verify_delivery() -> None:
 
 
 async def test_hook_source_questions() -> None:
-    """All plugins are asked what waits."""
+    """All plugins are asked what waits in what the transport has seen; one may look at the session alone."""
 
     class Plugin:
         @hookimpl
         async def source_questions(self, session: SessionInfo) -> list[AskRequest] | None:
             return [REQUEST]
 
-    found = await hooks.collect(manager(one=Plugin(), two=Plugin()), "source_questions", session=SESSION)
-    assert [(answer.plugin, answer.value) for answer in found] == [("two", REQUEST), ("one", REQUEST)]
+    class Reader:
+        @hookimpl
+        def source_questions(self, seen: Mapping[str, Any]) -> list[AskRequest] | None:
+            return [AskRequest(kind="question", tool=seen["dialog"])] if seen else None
+
+    made = manager(one=Plugin(), two=Reader())
+    found = await hooks.collect(made, "source_questions", session=SESSION, seen={"dialog": "trust"})
+    shown = AskRequest(kind="question", tool="trust")
+    assert [(answer.plugin, answer.value) for answer in found] == [("two", shown), ("one", REQUEST)]
+    found = await hooks.collect(made, "source_questions", session=SESSION, seen={})
+    assert [answer.plugin for answer in found] == ["one"]
 
 
 async def test_hook_resolve_permission() -> None:

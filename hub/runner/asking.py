@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import structlog
 
@@ -17,6 +18,7 @@ from hub.runner.judging import Judgement, granted, judge
 from hub.runner.observers import Observers
 from hub.runner.services import Services
 from hub.runner.sound import sound
+from hub.runner.sourcing import sourced
 from hub.runner.writer import Writer
 from hub.store.records import Claim
 from hub.transport import SessionInfo
@@ -88,6 +90,10 @@ class Asking:
         ask_id = await self._writer.persist(lambda: self._store.grant(session_id, request.tool, request.subject))
         return granted(ask_id) if ask_id else judged
 
+    async def sourced(self, seen: Mapping[str, Any]) -> tuple[AskRequest, ...]:
+        """What plugins see waiting in ``seen``."""
+        return await sourced(self._plugins.manager, self._session, seen)
+
     async def delivered(self, ask_id: str) -> None:
         """The agent took the settlement. Raises HubError where there is none."""
         await self._writer.flush()
@@ -127,6 +133,7 @@ class Asking:
             rationale=request.rationale,
             source=request.source,
             expires_at=expires,
+            refuses=request.refuses,
         )
         return AskRecord(
             id=ask.id,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 from hub.asks import Answer, AskRequest, Settlement
 from hub.errors import PluginError
@@ -106,6 +107,11 @@ class LiveTurn:
             return await self._asking.ask(request, elsewhere)
         finally:
             self._silence.broken(self._clock())
+
+    async def sourced(self, seen: Mapping[str, Any]) -> tuple[AskRequest, ...]:
+        """What plugins see waiting in ``seen``."""
+        self._check_open("wanted questions sourced")
+        return await self._asking.sourced(seen)
 
     async def ask_delivered(self, ask_id: str) -> None:
         """Say that the agent really took the settlement of ``ask_id``."""

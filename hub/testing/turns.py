@@ -21,6 +21,7 @@ from hub.errors import PluginError
 from hub.events import AnyEvent, By, Event, MessageDelivered, Text, ToolFinished, Unknown
 from hub.runner.delivering import asking_plugins
 from hub.runner.delivery import Delivery
+from hub.runner.sourcing import sourced
 from hub.testing.rules import EventRules, forbidden
 from hub.transport import AgentInfo, Connection, Message, SessionInfo, Verdict
 from hub.turn import Ending, Failed, TurnTally, judge
@@ -156,7 +157,7 @@ class _AlwaysHeld:
 class FakeTurn:
     """A :class:`hub.TurnContext` for tests. ``replies`` answer the asks in the order in which they are opened
     (or a function of the request does); without one an ask waits for :meth:`settle`. ``verifiers`` are plugins
-    with ``verify_delivery``; ``shown``: what an adopted turn had shown before."""
+    with ``verify_delivery`` or ``source_questions``; ``shown``: what an adopted turn had shown before."""
 
     def __init__(
         self,
@@ -226,6 +227,11 @@ class FakeTurn:
         except asyncio.CancelledError:
             ask.withdrawn_by_caller = True
             raise
+
+    async def sourced(self, seen: Mapping[str, Any]) -> tuple[AskRequest, ...]:
+        """What ``verifiers`` see waiting in ``seen``, as the hub asks them."""
+        self._alive("wanted questions sourced")
+        return await sourced(self._verifiers, self.session, seen)
 
     async def ask_delivered(self, ask_id: str) -> None:
         """Note that the agent took the settlement of ``ask_id``."""
