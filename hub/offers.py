@@ -32,6 +32,7 @@ def transport_faults(offer: object) -> Iterator[str]:
         yield f"{told}: there is no capability {unknown[0]!r}; there are {', '.join(sorted(CAPABILITIES))}."
     yield from _method(offer, told, "open", (_SESSION,), awaited=True)
     yield from _method(offer, told, "check", (_SESSION.agent,), awaited=False)
+    yield from _method(offer, told, "forget", (_SESSION,), awaited=True)
     yield from _method(offer, told, "close", (), awaited=True)
 
 
@@ -56,5 +57,5 @@ def _method(offer: object, told: str, name: str, arguments: tuple[Any, ...], *, 
     try:
         inspect.signature(method).bind(*arguments)
     except TypeError:
-        takes = ", ".join(("self", *("session" if name == "open" else "agent" for _ in arguments)))
+        takes = ", ".join(("self", *("agent" if name == "check" else "session" for _ in arguments)))
         yield f"{told}: `{name}` has to be callable as `{name}({takes})`."

@@ -42,7 +42,8 @@ TransportEvent: TypeAlias = (
 )
 TRANSPORT_EVENTS: Final[tuple[type[TurnEvent], ...]] = get_args(TransportEvent)
 
-Capability = Literal["interrupt", "steer", "resume", "adopt", "fork", "questions", "permissions"]
+Capability = Literal["interrupt", "steer", "resume", "adopt", "fork", "questions", "permissions", "watch"]
+Prompted: TypeAlias = Literal["begun", "known", "busy"]
 
 
 class AgentInfo(Struct, frozen=True, kw_only=True):
@@ -174,6 +175,24 @@ class TurnContext(Protocol):
         """Report an abnormal sign. The first one sticks: a later completion cannot wash it off."""
 
 
+class Idle(Protocol):
+    """What a connection is given between turns (:meth:`Connection.watch`)."""
+
+    @property
+    def session(self) -> SessionInfo:
+        """The session."""
+
+    async def prompted(self, text: str, key: str) -> Prompted:
+        """The agent took words that the hub did not give it: somebody typed them at its own keyboard. They are a
+        user message (``origin: keyboard``), and the turn that answers it begins.
+
+        ``key`` makes it one message, however often and by whomever it is told of: the agent's own id of the
+        prompt. ``begun``: the turn is about to run on this connection, and ``watch`` has to return soon.
+        ``known``: that message has had its turn. ``busy``: another turn runs; tell again when it is over. Raises
+        StoreUnavailable, NotFound.
+        """
+
+
 @runtime_checkable
 class Connection(Protocol):
     """One session's line to its agent. The hub never runs two turns of a connection at once."""
@@ -188,6 +207,12 @@ class Connection(Protocol):
 
     async def interrupt(self) -> None:
         """Stop the running turn, if there is one. Returns soon; ``run`` then ends by itself."""
+        return  # a default, no abstract method
+
+    async def watch(self, idle: Idle) -> None:
+        """Notice, while no turn runs, what others have the agent do. Only called where the transport has the
+        capability ``watch``: after each turn, and when a hub starts. Cancelled before a turn runs. Returning
+        means that there is nothing to be noticed any more before the next turn."""
         return  # a default, no abstract method
 
     async def close(self) -> None:
@@ -211,6 +236,11 @@ class Transport(Protocol):
         """Why this agent cannot run here, with what mends it; None when nothing speaks against it. Raises
         ConfigError where ``agent.options`` are wrong."""
         return None
+
+    async def forget(self, session: SessionInfo) -> None:
+        """The session was deleted: end and remove what this transport keeps of it. May be called by another
+        process than the one that served it, and more than once."""
+        return  # a default, no abstract method
 
     async def close(self) -> None:
         """Let go of what all connections share."""

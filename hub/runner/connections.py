@@ -8,20 +8,25 @@ import structlog
 from msgspec import Struct
 
 from hub.errors import HubError
-from hub.runner.contain import bounded
+from hub.runner.contain import bounded, stop
 from hub.transport import Connection, SessionInfo, Transport
 
 _CLOSE_S = 5.0
+_WATCH_S = 2.0
 
 
 class Held(Struct, eq=False):
-    """A connection that is open for a session. ``used_at``: when its last turn ended (the loop's clock)."""
+    """A connection that is open for a session. ``used_at``: when its last turn ended (the loop's clock).
+    ``after``: the runner that served the session last, as far as is known here: if another one did since, the
+    connection is stale. ``watch``: what watches the agent between turns."""
 
     session_id: str
     connection: Connection
     used_at: float
     gone: asyncio.Event
+    after: str = ""
     busy: bool = True
+    watch: asyncio.Task[None] | None = None
 
 
 class Connections:
@@ -35,18 +40,21 @@ class Connections:
         self._leaving: dict[str, Held] = {}
         self._clock = asyncio.get_running_loop().time
 
-    async def borrow(self, transport: Transport, session: SessionInfo, *, fresh: bool) -> Held:
-        """The session's connection, opened if need be; a new one if ``fresh``. One that is being closed is
-        waited for. Raises what :meth:`Transport.open` raises."""
+    async def borrow(self, transport: Transport, session: SessionInfo, *, after: str, fresh: bool = False) -> Held:
+        """The session's connection, opened if need be; a new one if ``fresh``, or if another runner than ``after``
+        served the session before. One that is being closed is waited for. Raises what :meth:`Transport.open`
+        raises."""
         held = self._held.get(session.id)
-        if held is not None and (fresh or held.busy):
+        if held is not None and not await self._unwatched(held):
+            fresh = True
+        if held is not None and (fresh or held.busy or held.after != after):
             self.take_out(held)
             await self.close_one(held)
             held = None
         if leaving := self._leaving.get(session.id):
             await leaving.gone.wait()
         if held is None:
-            held = Held(session.id, await transport.open(session), self._clock(), asyncio.Event())
+            held = Held(session.id, await transport.open(session), self._clock(), asyncio.Event(), after)
             if session.id in self._held:  # the turn that wanted it was given up, and another has begun since
                 await self.close_one(held)
                 raise HubError("The connection opened too late.")
@@ -54,9 +62,23 @@ class Connections:
         held.busy = True
         return held
 
-    def give_back(self, held: Held) -> None:
-        """The turn is over; the connection stays open for the next."""
-        held.busy, held.used_at = False, self._clock()
+    async def _unwatched(self, held: Held) -> bool:
+        """Nobody watches any more; False where that could not be had."""
+        watch = held.watch
+        return watch is None or await stop(watch, within_s=_WATCH_S)
+
+    def idle(self, session_id: str) -> Held | None:
+        """The connection of a session in which no turn runs."""
+        held = self._held.get(session_id)
+        return None if held is None or held.busy else held
+
+    def knows(self, session_id: str) -> bool:
+        """Whether a connection is open, or being closed, for the session."""
+        return session_id in self._held or session_id in self._leaving
+
+    def give_back(self, held: Held, *, after: str) -> None:
+        """The turn is over, ``after`` served it; the connection stays open for the next."""
+        held.busy, held.used_at, held.after = False, self._clock(), after
 
     def take_out(self, held: Held) -> None:
         """The connection is not to be used again. Whoever says so calls :meth:`close_one` then."""
@@ -67,6 +89,7 @@ class Connections:
     async def close_one(self, held: Held) -> None:
         """Close a connection, in bounded time; nothing depends on how it takes it."""
         try:
+            await self._unwatched(held)
             if wrong := await bounded(held.connection.close, within_s=self._close_s):
                 log = structlog.get_logger("hub.connections")
                 log.error("a connection failed to close", session_id=held.session_id, error=wrong)
@@ -76,9 +99,16 @@ class Connections:
                 del self._leaving[held.session_id]
 
     async def close_idle(self) -> None:
-        """Close connections that nobody has used for the idle time."""
+        """Close connections that nobody has used for the idle time. One that watches is in use."""
         limit = self._clock() - self._idle_s
-        await self._close_all([held for held in self._held.values() if not held.busy and held.used_at < limit])
+        unused = [held for held in self._held.values() if not held.busy and held.watch is None]
+        await self._close_all([held for held in unused if held.used_at < limit])
+
+    async def unwatch(self) -> None:
+        """No session is watched any more."""
+        async with asyncio.TaskGroup() as group:
+            for held in self._held.values():
+                group.create_task(self._unwatched(held))
 
     async def close(self) -> None:
         """Close all of them, side by side."""

@@ -14,10 +14,12 @@ from msgspec import Struct
 from hub.errors import HubError
 from hub.runner.connections import Connections
 from hub.runner.contain import bounded
+from hub.runner.forgetting import forget
 from hub.runner.reaper import Reaper
 from hub.runner.services import Services
 from hub.runner.sound import said
 from hub.runner.turns import RunningTurn
+from hub.runner.watching import Watches
 from hub.store import keys
 from hub.store.records import RunnerRecord, Taken
 from hub.store.work import Wanted
@@ -49,6 +51,7 @@ class Runner:
         self._room = asyncio.Event()
         self._room.set()
         self._connections = Connections(services.config.runner.idle_s, close_s=_CLOSE_S)
+        self._watches: Watches | None = None
         self._log = structlog.get_logger("hub.runner").bind(runner=self._id)
 
     @property
@@ -71,7 +74,10 @@ class Runner:
         channel = keys.runner_channel(self._id)
         try:
             async with asyncio.TaskGroup() as turns:
-                chores = [turns.create_task(self._chores(channel, turns))]
+                self._watches = Watches(
+                    self._services, self._connections, turns, lambda wanted: self._run_wanted(wanted, turns)
+                )
+                chores = [turns.create_task(self._chores(channel, turns, self._watches))]
                 await self._stopping.wait()
                 for chore in chores:
                     chore.cancel()
@@ -102,6 +108,9 @@ class Runner:
     async def _run_wanted(self, wanted: Wanted, group: asyncio.TaskGroup) -> None:
         lease_ms = int(self._services.config.runner.lease_s * 1000)
         try:
+            if wanted.deleted is not None:
+                await forget(self._services, self._connections, wanted.deleted)
+                return
             taken = await self._services.store.take(wanted.session_id, wanted.turn_id, self._id, lease_ms)
             if taken is not None:
                 self._start(group, taken, adopted=False)
@@ -134,10 +143,12 @@ class Runner:
         finally:
             del self._turns[turn_id], self._tasks[turn_id]
             self._room.set()
+        if self._watches is not None and not self._stopping.is_set():
+            self._watches.start(running.session)
 
     # Chores
 
-    async def _chores(self, channel: str, turns: asyncio.TaskGroup) -> None:
+    async def _chores(self, channel: str, turns: asyncio.TaskGroup, watches: Watches) -> None:
         """Hear what is said to this runner, and only then take turns."""
         services, config = self._services, self._services.config
         await self._until_done("listen", lambda: services.doorbell.listen(channel, self))
@@ -153,6 +164,7 @@ class Runner:
             group.create_task(self._again("close idle", self._connections.close_idle, every_s=idle_s))
             for agent in config.agents:
                 group.create_task(self._serve(agent, turns))
+            group.create_task(self._until_done("look after idle agents", watches.resume))
 
     async def _serve(self, agent: str, turns: asyncio.TaskGroup) -> None:
         await self._until_done("prepare", lambda: self._services.work.prepare(agent))
@@ -204,6 +216,7 @@ class Runner:
         end = asyncio.get_running_loop().time() + self._services.config.runner.shutdown_grace_s
         for turn in self._turns.values():
             turn.shut_down()
+        await self._connections.unwatch()
         try:
             async with asyncio.timeout_at(end):
                 while self._tasks or self._after:

@@ -146,7 +146,7 @@ class RunningTurn:
         if self._held is None:
             return
         if usable:
-            self._connections.give_back(self._held)
+            self._connections.give_back(self._held, after=self._services.runner_id)
             self._held = None
         else:
             self._connections.take_out(self._held)
@@ -166,8 +166,9 @@ class RunningTurn:
             raise AgentUnavailable(f"The working directory {cwd} does not exist. Make it, or use another cwd.")
         if not self._recalled:
             await self._writer.persist(self._recall)
-        fresh = self._turn.adopted or self.taken.turn.previous != services.runner_id
-        held = await self._connections.borrow(transport, self.session, fresh=fresh)
+        held = await self._connections.borrow(
+            transport, self.session, after=self.taken.turn.previous, fresh=self._turn.adopted
+        )
         if self._turn.closed:  # it opened too late: the turn was given up
             self._connections.take_out(held)
             await self._connections.close_one(held)

@@ -15,7 +15,8 @@ from hub.turn import TurnState
 
 
 class SessionRecord(Struct, frozen=True, kw_only=True):
-    """A session's metadata. Times are RFC 3339; ``memory`` is its transport's own."""
+    """A session's metadata. Times are RFC 3339; ``memory`` is its transport's own; ``runner`` is who took its last
+    turn, "" before the first."""
 
     id: str
     agent: str
@@ -27,6 +28,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     updated_at: str = ""
     archived: bool = False
     memory: Mapping[str, str] = field(default_factory=dict)
+    runner: str = ""
 
 
 class TurnRecord(Struct, frozen=True, kw_only=True):
@@ -173,6 +175,7 @@ def session_record(session_id: str, fields: Fields) -> SessionRecord:
         updated_at=fields.get("updated_at", ""),
         archived=fields.get("archived") == "1",
         memory=memory,
+        runner=fields.get("runner", ""),
     )
 
 

@@ -1,4 +1,5 @@
-"""Who works: the agents' work streams ("this turn wants a runner") and the runners' heartbeats."""
+"""Who works: the agents' work streams ("this turn wants a runner", "this session was deleted") and the runners'
+heartbeats."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from redis import exceptions
 
 from hub.store import keys
 from hub.store.connect import Lines
-from hub.store.records import Hash, RunnerRecord
+from hub.store.records import Hash, RunnerRecord, SessionRecord
 from hub.store.transactions import clear_errors
 
 _GROUP = "runners"
@@ -25,10 +26,11 @@ ALIVE_S = 15.0
 
 
 class Wanted(Struct, frozen=True):
-    """A turn that wants a runner."""
+    """A turn that wants a runner; or, with ``deleted``, a session whose transport has to forget it."""
 
     session_id: str
     turn_id: str
+    deleted: SessionRecord | None = None
 
 
 class Work:
@@ -43,6 +45,14 @@ class Work:
         with clear_errors():
             await self._redis.execute_command(
                 "XADD", keys.work_key(agent), "MAXLEN", "~", _MOST, "*", "s", session_id, "t", turn_id
+            )
+
+    async def ring_deleted(self, record: SessionRecord) -> None:
+        """Say that a session was deleted: a runner of its agent lets its transport forget it."""
+        with clear_errors():
+            body = msgspec.json.encode(record)
+            await self._redis.execute_command(
+                "XADD", keys.work_key(record.agent), "MAXLEN", "~", _MOST, "*", "s", record.id, "d", body
             )
 
     async def prepare(self, agent: str) -> None:
@@ -72,11 +82,7 @@ class Work:
                     raise
                 await self.prepare(agent)  # the stream was flushed away under us
                 return []
-        return [
-            Wanted(fields[b"s"].decode(), fields[b"t"].decode())
-            for fields in _messages(answer)
-            if fields.keys() >= {b"s", b"t"}
-        ]
+        return [wanted for fields in _messages(answer) if (wanted := _wanted(fields)) is not None]
 
     async def announce(self, runner: RunnerRecord) -> None:
         """A runner's heartbeat."""
@@ -104,6 +110,17 @@ class Work:
         with clear_errors():
             seconds, micros = await self._redis.execute_command("TIME")
         return int(seconds) + int(micros) / 1e6
+
+
+def _wanted(fields: Mapping[bytes, bytes]) -> Wanted | None:
+    """What an entry says; None where it is not understood (a hub of another version wrote it)."""
+    if fields.keys() >= {b"s", b"t"}:
+        return Wanted(fields[b"s"].decode(), fields[b"t"].decode())
+    with suppress(msgspec.MsgspecError):
+        if fields.keys() >= {b"s", b"d"}:
+            record = msgspec.json.decode(fields[b"d"], type=SessionRecord)
+            return Wanted(record.id, "", deleted=record)
+    return None
 
 
 def _records(raw: Hash) -> list[RunnerRecord]:

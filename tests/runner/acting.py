@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from hub.events import Text
-from hub.transport import Capability, Connection, SessionInfo, Transport, TurnContext
+from hub.transport import Capability, Connection, Idle, SessionInfo, Transport, TurnContext
 from hub.turn import Completed, Ending
 
 Act = Callable[[TurnContext], Awaitable[Any]]
@@ -21,6 +21,10 @@ async def good(turn: TurnContext) -> Ending:
 
 async def nothing() -> None:
     """Do nothing."""
+
+
+async def unseen(idle: Idle) -> None:
+    """See nothing."""
 
 
 async def forever() -> None:
@@ -50,14 +54,18 @@ class Acting(Transport):
         opening: Callable[[], Awaitable[None]] = nothing,
         interrupting: Callable[[], Awaitable[None]] = nothing,
         closing: Callable[[], Awaitable[None]] = nothing,
+        watching: Callable[[Idle], Awaitable[None]] = unseen,
         capabilities: frozenset[Capability] = frozenset({"interrupt"}),
     ) -> None:
         self.acts = list(acts)
         self.opening = opening
         self.interrupting = interrupting
         self.closing = closing
+        self.watching = watching
         self.capabilities = capabilities
         self.opened = self.closed = self.interrupted = self.down = 0
+        self.watched = 0
+        self.forgotten: list[str] = []
         self.turns: list[TurnContext] = []
         self._changed = asyncio.Condition()
 
@@ -77,6 +85,12 @@ class Acting(Transport):
         await self.count("opened")
         await self.opening()
         return ActingConnection(self)
+
+    async def forget(self, session: SessionInfo) -> None:
+        """Keep which."""
+        self.forgotten.append(session.id)
+        async with self._changed:
+            self._changed.notify_all()
 
     async def close(self) -> None:
         """Count."""
@@ -100,6 +114,11 @@ class ActingConnection(Connection):
         """What the test says."""
         await self._transport.count("interrupted")
         await self._transport.interrupting()
+
+    async def watch(self, idle: Idle) -> None:
+        """What the test says."""
+        await self._transport.count("watched")
+        await self._transport.watching(idle)
 
     async def close(self) -> None:
         """What the test says."""

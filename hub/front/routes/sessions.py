@@ -115,7 +115,10 @@ async def change_session(call: Call[views.SessionChanges, Any]) -> Answer:
 )
 async def delete_session(call: Call[Any, views.DeleteQuery]) -> Answer:
     """Forget a session and its log, for good. While a turn runs only with `force`."""
-    await call.services.store.delete_session(session_id(call.path["id"]), force=call.query.force)
+    services, name = call.services, session_id(call.path["id"])
+    record = await services.store.session(name)
+    await services.store.delete_session(name, force=call.query.force)
+    await services.work.ring_deleted(record)
     return Answer(204)
 
 
