@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hub.cli.common import Caller, hub_command
+    from hub.client import Client
     from hub.asks import Answer, Answered, AskRecord, AskRequest, Settlement, WithdrawnAsk
     from hub.errors import AgentUnavailable, ConfigError, HubError, PluginError, SteerUnsupported
     from hub.events import (
@@ -23,10 +25,12 @@ if TYPE_CHECKING:
         Distillate,
         Gap,
         MessageDelivered,
+        Proof,
         Question,
         QuestionOption,
         Reasoning,
         ReasoningDelta,
+        Refusal,
         Status,
         Terminal,
         Text,
@@ -36,7 +40,8 @@ if TYPE_CHECKING:
         Usage,
         UserMessage,
     )
-    from hub.hookspecs import Distilled, Evidence, FinishedTurn, PolicyBundle, Resolution, hookimpl
+    from hub.hookspecs import Distilled, Evidence, FinishedTurn, Policies, PolicyBundle, Resolution, hookimpl
+    from hub.policies import read_policies
     from hub.transport import (
         AgentInfo,
         Cancellation,
@@ -65,7 +70,9 @@ if TYPE_CHECKING:
         undelivered,
     )
 
-_HOMES = ("errors", "events", "turn", "asks", "transport", "typist", "hookspecs")
+_HOMES = (
+    "errors", "events", "turn", "asks", "transport", "typist", "hookspecs", "client", "cli.common", "policies"
+)  # fmt: skip
 
 __version__ = "0.1.0"
 
@@ -82,10 +89,12 @@ __all__ = [
     "AskRequest",
     "AskWithdrawn",
     "By",
+    "Caller",
     "Cancellation",
     "CannotConvey",
     "Capability",
     "Cleared",
+    "Client",
     "Completed",
     "ConfigError",
     "Connection",
@@ -108,12 +117,15 @@ __all__ = [
     "PlaceLost",
     "PlaceTaken",
     "PluginError",
+    "Policies",
     "PolicyBundle",
     "Prompted",
+    "Proof",
     "Question",
     "QuestionOption",
     "Reasoning",
     "ReasoningDelta",
+    "Refusal",
     "Resolution",
     "SessionInfo",
     "Settlement",
@@ -135,6 +147,8 @@ __all__ = [
     "WithdrawnAsk",
     "__version__",
     "hookimpl",
+    "hub_command",
+    "read_policies",
     "undelivered",
 ]
 

@@ -88,14 +88,16 @@ def agents(config: Config, plugins: Plugins) -> list[AgentView]:
 
 
 def agent_info(config: Config, agent: AgentConfig) -> AgentInfo:
-    """What a transport is told about ``agent``. Its state directory is named, not made."""
+    """What a transport is told about ``agent``. Its directories are named, not made."""
+    state = config.store.state.expanduser().absolute()
     return AgentInfo(
         name=agent.name,
         transport=agent.transport,
         cwd=str(Path(agent.cwd).expanduser().absolute()),
         policy=agent.policy,
         options=agent.options,
-        state_dir=str(config.store.state.expanduser().absolute() / "agents" / agent.name),
+        state_dir=str(state / "agents" / agent.name),
+        shared_dir=str(state / "transports" / agent.transport),
     )
 
 

@@ -48,7 +48,8 @@ Prompted: TypeAlias = Literal["begun", "known", "busy"]
 
 class AgentInfo(Struct, frozen=True, kw_only=True):
     """An agent of the configuration. ``options`` are the keys that the transport itself understands;
-    ``cwd`` is absolute; ``state_dir`` is a private directory (0700) for the transport's own files."""
+    ``cwd`` is absolute; ``state_dir`` is a private directory (0700) for the transport's own files about this
+    agent, ``shared_dir`` one for those about all of its agents. They are named, not made."""
 
     name: str
     transport: str
@@ -56,6 +57,7 @@ class AgentInfo(Struct, frozen=True, kw_only=True):
     policy: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     state_dir: str = ""
+    shared_dir: str = ""
 
 
 class SessionInfo(Struct, frozen=True, kw_only=True):

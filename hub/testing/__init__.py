@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from hub.testing.asgi import AsgiTransport, asgi_client
     from hub.testing.contract import Scenarios, TransportContract
     from hub.testing.hub import TestHub, hub_config, running_hub
+    from hub.testing.idle import FakeIdle
     from hub.testing.model import ScriptedModel
     from hub.testing.model_agent import claude_environment
     from hub.testing.model_script import (
@@ -59,6 +60,7 @@ __all__ = [
     "Fail",
     "FakeAsk",
     "FakeCancellation",
+    "FakeIdle",
     "FakeTurn",
     "HubProcess",
     "ModelRequest",
@@ -125,6 +127,7 @@ _HOME: Final[dict[str, str]] = {
     "TransportContract": "contract",
     "FakeAsk": "turns",
     "FakeCancellation": "turns",
+    "FakeIdle": "idle",
     "FakeTurn": "turns",
     "allow": "turns",
     "answer": "turns",

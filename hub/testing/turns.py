@@ -18,7 +18,7 @@ from msgspec import Struct
 from hub import hooks, ids
 from hub.asks import Answer, Answered, AskRequest, Settlement, WithdrawnAsk
 from hub.errors import PluginError
-from hub.events import AnyEvent, By, Event, MessageDelivered, Text, ToolFinished, Unknown
+from hub.events import AnyEvent, By, Event, MessageDelivered, Origin, Text, ToolFinished, Unknown
 from hub.runner.delivering import asking_plugins
 from hub.runner.delivery import Delivery
 from hub.runner.sourcing import sourced
@@ -88,6 +88,7 @@ def make_session(
         policy=policy,
         options=options,
         state_dir=str(state_dir),
+        shared_dir=str(Path(state_dir) / "shared") if state_dir else "",
     )
     return SessionInfo(
         id=id or ids.session_id(), agent=info, cwd=str(cwd), policy=policy, memory=dict(memory or {})
@@ -168,13 +169,14 @@ class FakeTurn:
         attempt: int = 1,
         adopted: bool = False,
         literal: bool = True,
+        origin: Origin = "api",
         turn_id: str | None = None,
         verifiers: Iterable[object] = (),
         shown: Iterable[AnyEvent | Unknown] = (),
     ) -> None:
         self.turn_id = turn_id or ids.turn_id()
         self.session = session or make_session()
-        self.message = Message(id=ids.message_id(), text=text, literal=literal)
+        self.message = Message(id=ids.message_id(), text=text, literal=literal, origin=origin)
         self.attempt = attempt
         self.adopted = adopted
         self.shown = tuple(shown)

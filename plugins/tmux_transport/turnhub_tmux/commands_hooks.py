@@ -12,8 +12,6 @@ import click
 if TYPE_CHECKING:
     from turnhub_tmux.bridge.access import Access
 
-USER: Final = "user"
-"""The name under which agents post that a person has started: each post says which session it is about."""
 _WRONG: Final = 2
 _DIRECTORY: Final = click.Path(path_type=Path, file_okay=False)
 
@@ -43,10 +41,6 @@ _state = click.option(
     show_default=True,
     help="The hub's state directory.",
 )
-_agent = click.option(
-    "--agent", help="The agent of the configuration that they post for; the only one by default."
-)
-
 
 @click.group("hooks")
 def hooks() -> None:
@@ -58,29 +52,27 @@ def hooks() -> None:
 
 @hooks.command("print")
 @_state
-@_agent
-def print_hooks(state: Path, agent: str | None) -> None:
+def print_hooks(state: Path) -> None:
     """Print the settings that `install` would add, without changing anything."""
     import msgspec
 
     from turnhub_tmux.bridge import settings
-    from turnhub_tmux.bridge.access import Access, url_of
+    from turnhub_tmux.bridge.access import USER, Access, url_of
 
-    shown = Access(url=url_of(_listener(state, agent)[1], USER), token="<secret>")  # noqa: S106 - stands for one
+    shown = Access(url=url_of(_listener(state)[1], USER), token="<secret>")  # noqa: S106 - stands for one
     click.echo(msgspec.json.format(msgspec.json.encode({"hooks": settings.hooks(shown)}), indent=2).decode())
 
 
 @hooks.command("install")
 @_config_dir
 @_state
-@_agent
-def install(config_dir: Path, state: Path, agent: str | None) -> None:
+def install(config_dir: Path, state: Path) -> None:
     """Add the hooks to your own settings.json. The file of before is kept beside it."""
     from turnhub_tmux.bridge import installed
 
     path, text = _settings_file(config_dir)
     _checked(path, text)
-    changed = installed.installed(text, _new_access(*_listener(state, agent)))
+    changed = installed.installed(text, _new_access(*_listener(state)))
     backup = _write(path, text, changed)
     click.echo(f"Added to {path}: sessions of Claude Code that you start from now on tell the hub what they do.")
     if backup:
@@ -108,35 +100,30 @@ def remove(config_dir: Path, state: Path) -> None:
     _forget(state)
 
 
-def hooks_folders(state: Path) -> list[Path]:
-    """Where the listeners of a hub keep their ports and secrets: one folder an agent."""
-    state = state.expanduser()
-    return [folder for folder in (state / "hooks", *sorted(state.glob("agents/*/hooks"))) if folder.is_dir()]
+def hooks_folder(state: Path) -> Path:
+    """Where a hub's listener keeps its port and its secrets."""
+    return state.expanduser() / "transports" / "tmux" / "hooks"
 
 
-def _listener(state: Path, agent: str | None) -> tuple[Path, int]:
+def _listener(state: Path) -> tuple[Path, int]:
     """The folder and the port to post to."""
     from turnhub_tmux.bridge.state import ports
 
-    found = {folder: there[0] for folder in hooks_folders(state) if (there := ports(folder))}
-    if agent is not None:
-        found = {folder: port for folder, port in found.items() if folder.parent.name == agent}
+    folder = hooks_folder(state)
+    found = ports(folder)
     if not found:
-        who = "that agent" if agent else "an agent of transport tmux"
         raise _UsedWrongly(
-            f"No hub has listened for {who} on {state} yet, so there is no port to post to. Start the hub and "
-            "open a session with it, or name the hub's state directory with --state."
+            f"No hub has listened for agents in terminals on {state} yet, so there is no port to post to. Start "
+            "the hub and open a session with an agent of transport tmux, or name the hub's state directory with "
+            "--state."
         )
-    if len(found) > 1:
-        names = ", ".join(folder.parent.name for folder in found)
-        raise _UsedWrongly(f"Several agents listen: {names}. Say with --agent which of them the hooks post for.")
-    return next(iter(found.items()))
+    return folder, found[0]
 
 
 def _new_access(folder: Path, port: int) -> Access:
     import asyncio
 
-    from turnhub_tmux.bridge.access import Access, url_of
+    from turnhub_tmux.bridge.access import USER, Access, url_of
     from turnhub_tmux.bridge.state import Secrets
 
     try:
@@ -149,13 +136,16 @@ def _new_access(folder: Path, port: int) -> Access:
 def _forget(state: Path) -> None:
     import asyncio
 
+    from turnhub_tmux.bridge.access import USER
     from turnhub_tmux.bridge.state import Secrets
 
-    for folder in hooks_folders(state):
-        try:
-            asyncio.run(Secrets(folder).forget(USER))
-        except OSError as error:
-            raise _UsedWrongly(f"{folder} cannot be written: {error.strerror}.") from None
+    folder = hooks_folder(state)
+    if not folder.is_dir():
+        return
+    try:
+        asyncio.run(Secrets(folder).forget(USER))
+    except OSError as error:
+        raise _UsedWrongly(f"{folder} cannot be written: {error.strerror}.") from None
 
 
 def _settings_file(config_dir: Path) -> tuple[Path, str]:

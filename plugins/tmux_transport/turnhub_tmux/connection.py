@@ -4,49 +4,66 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import AsyncExitStack
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Final
+
+import msgspec
 
 from hub import (
     AgentUnavailable,
     Connection,
     Ending,
     Failed,
+    Idle,
     Interrupted,
     SessionInfo,
     Status,
     TurnContext,
 )
+from turnhub_tmux.bridge.access import user_key
 from turnhub_tmux.bridge.listener import Bridge
-from turnhub_tmux.options import Options
+from turnhub_tmux.bridge.subscription import Subscription
+from turnhub_tmux.history import History, Typed, place_of
+from turnhub_tmux.idling import Idling
+from turnhub_tmux.options import CLAUDE, Options
 from turnhub_tmux.screen.manifest import Manifest
 from turnhub_tmux.seat import Seat, Seats, kept
 from turnhub_tmux.senses import Senses
+from turnhub_tmux.shared import Shared
 from turnhub_tmux.stopping import stop
 from turnhub_tmux.traces import PromptLog
 from turnhub_tmux.transcript.locate import projects
-from turnhub_tmux.transcript.tail import Tail
-from turnhub_tmux.transcript.watch import Watcher
 from turnhub_tmux.turn import Run
 from turnhub_tmux.witnessed import Record, WitnessedTypist
 
+_READ: Final = "tmux_read"
+
 
 class TmuxConnection(Connection):
-    """Runs the turns of one session. ``folder``: private files; ``bridge``: where its hooks are posted."""
+    """Runs the turns of one session, and listens between them. ``folder``: private files; ``shared``: what it has
+    in common with others; ``bridge``: where the agent's hooks are posted."""
 
     def __init__(
-        self, session: SessionInfo, options: Options, manifest: Manifest, bridge: Bridge | None, folder: Path
+        self,
+        session: SessionInfo,
+        options: Options,
+        manifest: Manifest,
+        *,
+        shared: Shared,
+        bridge: Bridge | None,
+        folder: Path,
     ) -> None:
         self._session = session
         self._options = options
         self._manifest = manifest
+        self._shared = shared
         self._bridge = bridge
         self._seats = Seats(session, options, bridge, folder)
         self._seat: Seat | None = None
-        self._held = AsyncExitStack()
-        self._watcher: Watcher | None = None
         self._record = Record()
-        self._tail: Tail | None = None
+        self._history = History(place_of(session.memory.get(_READ)))
         self._wanted: asyncio.Event | None = None
         self._left = False  # whether a turn broke off here and may have left the agent at work
 
@@ -63,54 +80,104 @@ class TmuxConnection(Connection):
             notice.cancel()
             await asyncio.gather(notice, return_exceptions=True)
 
+    async def watch(self, idle: Idle) -> None:
+        """Hear what is typed at the agent's own keyboard, until somebody does or the agent is gone."""
+        memory = {**idle.session.memory, **self._known()}
+        seat = await self._seats.find(memory)
+        if seat is None or self._options.kind != CLAUDE:
+            return  # there is nobody, or nobody who would tell
+        self._seat = seat
+        with self._subscribed(seat) as subscription:
+            watcher = await self._shared.watcher(projects(self._seats.config))
+
+            async def there() -> Path | None:
+                found = await self._seats.find(memory)
+                return None if found is None else await asyncio.to_thread(self._seats.transcript, found, 0.0)
+
+            await Idling(idle, self._history, self._record, watcher, subscription=subscription, there=there).run()
+
     async def interrupt(self) -> None:
         """Stop the running turn, if there is one."""
         if self._wanted is not None:
             self._wanted.set()
 
     async def close(self) -> None:
-        """Let go of everything here. The agent stays in its pane."""
-        self._watcher = None
-        await self._held.aclose()
+        """Nothing is held here: the agent stays in its pane."""
 
     async def _run(self, turn: TurnContext, wanted: asyncio.Event) -> Ending:
-        if self._seat is None and not turn.adopted:
+        memory = turn.session.memory
+        typed = self._typed(turn)
+        goes_on = turn.adopted or typed is not None
+        if self._seat is None and not goes_on:
             await turn.emit(Status(state="starting"))
         began = time.time()
-        memory = turn.session.memory
-        seat = self._seat = await self._seats.take({**memory, **self._known()}, adopted=turn.adopted)
-        if self._watcher is None:
-            self._watcher = await self._held.enter_async_context(Watcher(projects(self._seats.config)))
+        seat = self._seat = await self._seats.take({**memory, **self._known()}, adopted=goes_on)
+        watcher = await self._shared.watcher(projects(self._seats.config))
         offset = int(memory["tmux_offset"]) if turn.adopted and memory.get("tmux_turn") == turn.turn_id else None
         if turn.adopted:
             self._record = Record(PromptLog(whole=offset is not None))
-        record = self._record
-        subscription = None if self._bridge is None else self._bridge.subscribe(self._session.id)
-        try:
+        elif typed is not None:
+            offset = None if typed.place is None else typed.place.offset
+        unread = self._history.unread
+        with self._subscribed(seat) as subscription:
             senses = Senses(
-                record,
-                self._watcher,
+                self._record,
+                watcher,
                 subscription,
                 lambda: self._seats.transcript(seat, began),
                 offset=offset,
-                earlier=self._tail,
+                unread=unread,
+                told=seat.ours,
             )
             await senses.locate()
-            typist = WitnessedTypist(seat.pane, self._manifest, record, catch_up=senses.catch_up)
-            if not turn.adopted:
+            try:
+                return await self._played(turn, seat, senses, typed, wanted)
+            finally:
+                self._history.read_to(senses.accounted, since=senses.began)
+
+    async def _played(
+        self, turn: TurnContext, seat: Seat, senses: Senses, typed: Typed | None, wanted: asyncio.Event
+    ) -> Ending:
+        typist = WitnessedTypist(seat.pane, self._manifest, self._record, catch_up=senses.catch_up)
+        if not turn.adopted:
+            if typed is None:
                 senses.forget()
                 await self._tidy(turn, typist)
-                await self._remember(turn, seat, senses)
-            if wanted.is_set():
-                return Interrupted(by=turn.cancelled.by or "person")
-            run = Run(turn, typist, senses, record, self._bridge, stall_s=self._options.stall_s)
-            ending = await run.play(wanted)
-            await self._keep(turn, seat, senses)
-            return ending
-        finally:
-            self._tail = senses.tail
-            if subscription is not None:
-                subscription.close()
+            await self._remember(turn, senses)
+        if wanted.is_set() and typed is None:
+            return Interrupted(by=turn.cancelled.by or "person")
+        run = Run(
+            turn,
+            typist,
+            senses,
+            self._record,
+            self._bridge,
+            history=self._history,
+            typed=typed,
+            stall_s=self._options.stall_s,
+        )
+        ending = await run.play(wanted)
+        await self._keep(turn, seat, senses)
+        return ending
+
+    def _typed(self, turn: TurnContext) -> Typed | None:
+        """The prompt of the agent's own keyboard that this turn is of; None where it is to be delivered."""
+        typed, self._history.typed = self._history.typed, None
+        if turn.message.origin != "keyboard" or turn.attempt > 1 or turn.adopted:
+            return None
+        if typed is not None and typed.text == turn.message.text:
+            return typed
+        # Another runner saw it: its row is read from where everything before is accounted for.
+        return Typed(text=turn.message.text, key="", proof="transcript", place=self._history.unread)
+
+    @contextmanager
+    def _subscribed(self, seat: Seat) -> Iterator[Subscription | None]:
+        """The facts of the agent's hooks, where they may be told."""
+        if self._bridge is None or seat.key is None:
+            yield None
+            return
+        with closing(self._bridge.subscribe(seat.key)) as subscription:
+            yield subscription
 
     def _known(self) -> dict[str, str]:
         """What is known here and may not have been remembered by a turn that broke off."""
@@ -129,18 +196,20 @@ class TmuxConnection(Connection):
             await stop(turn, typist)
         self._left = True
 
-    async def _remember(self, turn: TurnContext, seat: Seat, senses: Senses) -> None:
-        offset = 0 if senses.tail is None else senses.tail.offset
-        await turn.remember(
-            **self._known(), tmux_turn=turn.turn_id, tmux_offset=str(offset), tmux_running=turn.turn_id
-        )
+    async def _remember(self, turn: TurnContext, senses: Senses) -> None:
+        offset = 0 if senses.began is None else senses.began.offset
+        known = self._known()
+        await turn.remember(**known, tmux_turn=turn.turn_id, tmux_offset=str(offset), tmux_running=turn.turn_id)
 
     async def _keep(self, turn: TurnContext, seat: Seat, senses: Senses) -> None:
         """The turn has ended by itself, or was stopped: nothing is left running."""
         self._left = False
         if senses.agent_session is not None and senses.agent_session != seat.agent_session:
-            self._seat = Seat(pane=seat.pane, agent_session=senses.agent_session, fresh=False, ours=seat.ours)
-        await turn.remember(**self._known(), tmux_running="")
+            key = seat.key if seat.ours else user_key(senses.agent_session)
+            self._seat = msgspec.structs.replace(seat, agent_session=senses.agent_session, fresh=False, key=key)
+        self._history.read_to(senses.accounted, since=senses.began)
+        read = {} if self._history.unread is None else {_READ: self._history.unread.remembered()}
+        await turn.remember(**self._known(), **read, tmux_running="")
 
 
 async def _noticed(turn: TurnContext, wanted: asyncio.Event) -> None:

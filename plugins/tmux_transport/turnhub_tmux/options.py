@@ -46,8 +46,8 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def bridged(self) -> bool:
-        """Whether the agent can be told to post its hooks: it is started here, and it is Claude Code."""
-        return self.hooks and self.target is None and self.kind == CLAUDE
+        """Whether the agent's hooks are listened to: those that it is started with, or that a person installed."""
+        return self.hooks and self.kind == CLAUDE
 
 
 _EXPECTED: Final[dict[str, str]] = {

@@ -14,6 +14,7 @@ from turnhub_tmux.options import Options
 
 # What a hub that itself was started inside of an agent, or of tmux, has in its environment and no agent wants.
 _INHERITED: Final = ("TMUX", "TMUX_PANE", "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT")
+_PROXIES: Final = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 _INSTALL: Final = "Install it, or `pip install claude-agent-sdk`, which brings it along, or correct `command`."
 
 
@@ -37,6 +38,9 @@ def environment(options: Options) -> dict[str, str]:
     says = next((name for name in ("LC_ALL", "LC_CTYPE", "LANG") if values.get(name)), "LANG")
     if "UTF" not in values.get(says, "").upper():
         values[says] = "C.UTF-8"
+    if any(values.get(name) for name in _PROXIES):  # the agent posts its hooks to this machine
+        for name in ("NO_PROXY", "no_proxy"):
+            values[name] = ",".join(filter(None, (values.get(name), "127.0.0.1", "localhost")))
     if options.config_dir is not None:
         values["CLAUDE_CONFIG_DIR"] = str(Path(options.config_dir).expanduser())
     return {**values, **options.env}

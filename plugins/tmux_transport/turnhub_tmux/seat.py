@@ -11,26 +11,30 @@ import msgspec
 from msgspec import Struct
 
 from hub import AgentUnavailable, SessionInfo
+from turnhub_tmux.bridge.access import user_key
 from turnhub_tmux.bridge.listener import Bridge
 from turnhub_tmux.bridge.settings import write_settings
 from turnhub_tmux.options import CLAUDE, Options
 from turnhub_tmux.panes import panes
 from turnhub_tmux.panes.pane import Gone, Look, Pane, PaneRef, Unknown
+from turnhub_tmux.panes.process import in_front
 from turnhub_tmux.panes.server import Server, off_the_loop
 from turnhub_tmux.program import environment, executable, reason_against
-from turnhub_tmux.transcript.locate import config_folder, sessions, transcript_path
+from turnhub_tmux.transcript.locate import config_folder, session_of, sessions, transcript_path
 
 _RESUMED_BY: Final = ("--resume", "-r", "--continue", "-c", "--session-id")
 
 
 class Seat(Struct, frozen=True, kw_only=True):
     """An agent in its pane. ``agent_session``: the agent's own session id, where it is known; ``fresh``: it was
-    started just now; ``ours``: it was started here, and so may be ended here."""
+    started just now; ``ours``: it was started here, and so may be ended here; ``key``: under which its hooks are
+    told, where they may be."""
 
     pane: Pane
     agent_session: str | None
     fresh: bool
     ours: bool
+    key: str | None = None
 
 
 class Seats:
@@ -58,7 +62,7 @@ class Seats:
         AgentUnavailable where there is none, or it cannot be found out."""
         server = await off_the_loop(lambda: Server(self._options.socket))
         if self._options.target is not None:
-            return await self._pane_of_a_person(server, self._options.target)
+            return await self._pane_of_a_person(server, self._options.target, memory)
         found = await self._running(server, memory)
         if isinstance(found, Pane):
             look = await found.look()
@@ -66,7 +70,7 @@ class Seats:
                 raise AgentUnavailable(f"What runs in the agent's pane could not be found out: {look.why}.")
             alive = isinstance(look, Look) and look.holder not in ("nothing", "shell")
             if alive or adopted:
-                return Seat(pane=found, agent_session=memory.get("tmux_agent"), fresh=False, ours=True)
+                return await self._ours(found, memory)
             await found.kill_session()
         elif isinstance(found, Unknown):
             raise AgentUnavailable(f"Whether the agent still runs could not be found out: {found.why}.")
@@ -74,13 +78,57 @@ class Seats:
             raise AgentUnavailable("The agent's pane is gone, and its turn with it. Try again.")
         return await self._start(server, memory.get("tmux_agent"))
 
-    async def _pane_of_a_person(self, server: Server, target: str) -> Seat:
+    async def find(self, memory: Mapping[str, str]) -> Seat | None:
+        """The session's agent, where it runs; nothing is started. None where it does not, or nobody can tell."""
+        try:
+            server = await off_the_loop(lambda: Server(self._options.socket))
+            if self._options.target is not None:
+                return await self._pane_of_a_person(server, self._options.target, memory)
+        except AgentUnavailable:
+            return None
+        found = await self._running(server, memory)
+        look = await found.look() if isinstance(found, Pane) else None
+        if not isinstance(found, Pane) or not isinstance(look, Look) or look.holder in ("nothing", "shell"):
+            return None
+        return await self._ours(found, memory)
+
+    async def end(self, memory: Mapping[str, str]) -> bool:
+        """End the agent, if it was started here and nobody looks at its terminal; whether none is left."""
+        if self._options.target is not None:
+            return True  # a person's own pane is none of ours to end
+        try:
+            server = await off_the_loop(lambda: Server(self._options.socket))
+        except AgentUnavailable:
+            return True
+        found = await self._running(server, memory)
+        look = await found.look() if isinstance(found, Pane) else found
+        if isinstance(found, Pane) and isinstance(look, Look) and not look.attached:
+            await found.kill_session()
+            look = await found.look()
+        return isinstance(look, Gone)
+
+    async def _ours(self, pane: Pane, memory: Mapping[str, str]) -> Seat:
+        told = await self._told(pane) or memory.get("tmux_agent")
+        return Seat(pane=pane, agent_session=told, fresh=False, ours=True, key=self._session.id)
+
+    async def _told(self, pane: Pane) -> str | None:
+        """The session that the agent in a pane is at, by its own note."""
+        if self._options.kind != CLAUDE:
+            return None
+        pid, config = pane.ref.pane_pid, self.config
+        return await off_the_loop(lambda: session_of(config, [pid, *(one.pid for one in in_front(pid))]))
+
+    async def _pane_of_a_person(self, server: Server, target: str, memory: Mapping[str, str]) -> Seat:
         found = await panes.find(server, target)
         if not isinstance(found, Pane):
             raise AgentUnavailable(
                 f"The pane {target!r} is not to be had: {found.why}. Start it, or correct `target`."
             )
-        return Seat(pane=found, agent_session=None, fresh=False, ours=False)
+        told = await self._told(found)
+        if told is None and memory.get("tmux_pane") == kept(found):
+            told = memory.get("tmux_agent")
+        key = None if told is None else user_key(told)
+        return Seat(pane=found, agent_session=told, fresh=False, ours=False, key=key)
 
     async def _running(self, server: Server, memory: Mapping[str, str]) -> Pane | Gone | Unknown:
         kept = memory.get("tmux_pane")
@@ -113,7 +161,7 @@ class Seats:
             panes.Program(argv=argv, env=self._env, cwd=self._session.cwd, **size),
             self._folder,
         )
-        return Seat(pane=pane, agent_session=agent_session, fresh=True, ours=True)
+        return Seat(pane=pane, agent_session=agent_session, fresh=True, ours=True, key=self._session.id)
 
     def _kept(self, agent_session: str | None) -> bool:
         return (

@@ -14,7 +14,8 @@ from msgspec import Struct
 from hub import Sight
 from turnhub_tmux.bridge.facts import Fact, SessionSeen
 from turnhub_tmux.bridge.subscription import Subscription
-from turnhub_tmux.transcript.facts import RowFact
+from turnhub_tmux.history import Place, at
+from turnhub_tmux.transcript.facts import Prompt, RowFact
 from turnhub_tmux.transcript.locate import told_path
 from turnhub_tmux.transcript.tail import Tail, size_of
 from turnhub_tmux.transcript.watch import Watcher
@@ -35,7 +36,8 @@ Item: TypeAlias = Fact | RowFact | Sight | Wanted
 
 class Senses:
     """Notices for one turn. ``find``: where the transcript is, once that is known; ``offset``: where the turn
-    begins in it, where that was remembered; ``earlier``: what followed it in the turn before."""
+    begins in it, where that is known; ``unread``: where reading it stood before the turn; ``told``: whether the
+    agent's hooks are told, as far as is known now."""
 
     def __init__(
         self,
@@ -45,7 +47,8 @@ class Senses:
         find: Callable[[], Path | None],
         *,
         offset: int | None = None,
-        earlier: Tail | None = None,
+        unread: Place | None = None,
+        told: bool = True,
     ) -> None:
         self.items: asyncio.Queue[Item] = asyncio.Queue()
         self.tail: Tail | None = None
@@ -55,14 +58,35 @@ class Senses:
         self._subscription = subscription
         self._find = find
         self._offset = offset
-        self._earlier = earlier
+        self._unread = unread
+        self._told = told and subscription is not None
+        self._starts: dict[str, int] = {}
+        self._rest: int | None = None
+        self._began: int | None = None
         self._found = asyncio.Event()
         self._log = structlog.get_logger(__name__)
 
     @property
     def hooked(self) -> bool:
-        """Whether the agent's hooks are listened to."""
-        return self._subscription is not None
+        """Whether the agent's hooks are told here."""
+        return self._told
+
+    @property
+    def began(self) -> Place | None:
+        """Where this turn's part of the transcript begins."""
+        return None if self.tail is None or self._began is None else at(self.tail.path, self._began)
+
+    @property
+    def accounted(self) -> Place | None:
+        """Up to where this turn has accounted for the transcript."""
+        if self.tail is None:
+            return None
+        return at(self.tail.path, self.tail.offset if self._rest is None else self._rest)
+
+    def rest_from(self, prompt: RowFact) -> None:
+        """From this row on, what is read belongs to another turn."""
+        if self._rest is None:
+            self._rest = self._starts.get(prompt.uuid)
 
     @asynccontextmanager
     async def open(self, typist: PaneTypist, wanted: asyncio.Event) -> AsyncIterator[None]:
@@ -92,15 +116,15 @@ class Senses:
 
     async def _late(self, path: Path) -> None:
         """Put on record what was written since the turn before: it is nothing of this turn, and no news in it."""
-        if self._earlier is None or self._earlier.path != path:
+        if self._unread is None or self._unread.path != str(path):
             return
         with suppress(OSError):  # then whoever reads it next says so
-            for row in await self._earlier.read_all():
+            for row in await Tail(path, self._unread.offset).read_all():
                 for fact in row.facts:
                     self._record.note(fact)
 
     def _follow(self, path: Path, offset: int) -> None:
-        self.tail = Tail(path, offset)
+        self.tail, self._began, self._rest = Tail(path, offset), offset, None
         self._found.set()
 
     async def catch_up(self) -> None:
@@ -109,6 +133,8 @@ class Senses:
             for row in await self.tail.read_all():
                 for fact in row.facts:
                     self._record.note(fact)
+                    if isinstance(fact, Prompt):
+                        self._starts[fact.uuid] = row.start
                     self.items.put_nowait(fact)
 
     async def _transcript(self) -> None:
@@ -138,12 +164,14 @@ class Senses:
     def forget(self) -> None:
         """What the hooks told while no turn was there to hear it is not of this turn."""
         for fact in self._subscription.now() if self._subscription is not None else ():
+            self._told = True
             self._record.note(fact)
             if isinstance(fact, SessionSeen):
                 self._moved(fact)
 
     async def _hooks(self, subscription: Subscription) -> None:
         async for fact in subscription:
+            self._told = True
             self._record.note(fact)
             if isinstance(fact, SessionSeen):
                 self._moved(fact)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import importlib
-import tempfile
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,19 +13,20 @@ from turnhub_tmux.options import manifest_of, options_of
 from turnhub_tmux.program import reason_against
 
 if TYPE_CHECKING:
-    from turnhub_tmux.bridge.listener import Bridge
+    from turnhub_tmux.shared import Shared
 
 
 class TmuxTransport(Transport):
     """Runs turns against agents in tmux panes."""
 
     name: str = "tmux"
-    capabilities: frozenset[Capability] = frozenset({"interrupt", "resume", "adopt", "questions", "permissions"})
+    capabilities: frozenset[Capability] = frozenset(
+        {"interrupt", "resume", "adopt", "questions", "permissions", "watch"}
+    )
 
     def __init__(self) -> None:
-        self._shared = contextlib.AsyncExitStack()
+        self._shared: Shared | None = None
         self._starting = asyncio.Lock()
-        self._bridges: dict[Path, Bridge] = {}
 
     def check(self, agent: AgentInfo) -> str | None:
         """Why this agent cannot run here, with what mends it. Raises ConfigError where its options are wrong."""
@@ -46,28 +46,36 @@ class TmuxTransport(Transport):
             raise AgentUnavailable(f"The agent's working directory {session.cwd!r} does not exist. Create it.")
         # libtmux and the listener take a while to import: the start of every other command stays quick.
         module = await asyncio.to_thread(importlib.import_module, "turnhub_tmux.connection")
-        folder = await asyncio.to_thread(self._folder, session.agent)
-        bridge = await self._bridge(folder / "hooks") if options.bridged else None
+        shared = await self._sharing()
+        folder = await shared.folder(session)
+        bridge = await shared.bridge(session.agent) if options.bridged else None
         connection: Connection = module.TmuxConnection(
-            session, options, manifest, bridge, folder / "sessions" / session.id
+            session, options, manifest, shared=shared, bridge=bridge, folder=folder
         )
         return connection
 
-    def _folder(self, agent: AgentInfo) -> Path:
-        folder = Path(agent.state_dir or self._shared.enter_context(tempfile.TemporaryDirectory()))
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return folder
-
-    async def _bridge(self, folder: Path) -> Bridge:
-        """The listener of an agent's sessions, listening."""
-        module = await asyncio.to_thread(importlib.import_module, "turnhub_tmux.bridge.listener")
-        async with self._starting:
-            bridge = self._bridges.get(folder)
-            if bridge is None:
-                bridge = self._bridges[folder] = await self._shared.enter_async_context(module.Bridge(folder))
-            return bridge
+    async def forget(self, session: SessionInfo) -> None:
+        """End the agent of a deleted session, if it was started here and nobody looks at its terminal, and remove
+        the session's files."""
+        options = options_of(session.agent)
+        shared = await self._sharing()
+        folder = await shared.folder(session)
+        bridge = await shared.bridge(session.agent) if options.bridged else None
+        module = await asyncio.to_thread(importlib.import_module, "turnhub_tmux.seat")
+        await module.Seats(session, options, bridge, folder).end(session.memory)
+        if bridge is not None:
+            await bridge.forget(session.id)
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def close(self) -> None:
         """Stop listening. The agents stay."""
-        self._bridges.clear()
-        await self._shared.aclose()
+        shared, self._shared = self._shared, None
+        if shared is not None:
+            await shared.close()
+
+    async def _sharing(self) -> Shared:
+        async with self._starting:
+            if self._shared is None:
+                module = await asyncio.to_thread(importlib.import_module, "turnhub_tmux.shared")
+                self._shared = module.Shared()
+            return self._shared

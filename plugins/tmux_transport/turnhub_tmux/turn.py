@@ -13,6 +13,7 @@ from hub import (
     Ending,
     Failed,
     Interrupted,
+    MessageDelivered,
     Sight,
     Status,
     Text,
@@ -21,8 +22,10 @@ from hub import (
     undelivered,
 )
 from turnhub_tmux.asker import Asker
-from turnhub_tmux.bridge.facts import AskOver, Fact, PermissionAsked, PromptSubmitted
+from turnhub_tmux.belonging import Belonging
+from turnhub_tmux.bridge.facts import AskOver, Fact, PermissionAsked
 from turnhub_tmux.bridge.listener import Bridge
+from turnhub_tmux.history import History, Typed
 from turnhub_tmux.reading import answer_on
 from turnhub_tmux.senses import Item, Senses, Wanted
 from turnhub_tmux.stopping import stop
@@ -39,7 +42,8 @@ _GOOD: Final = ("submitted", "queued")
 
 
 class Run:
-    """Runs one turn on the agent that ``typist`` types to. ``stall_s``: how long there may be no sign of life."""
+    """Runs one turn on the agent that ``typist`` types to. ``typed``: the prompt that somebody typed at the
+    agent's keyboard, where the turn is of that; ``stall_s``: how long there may be no sign of life."""
 
     def __init__(
         self,
@@ -49,6 +53,8 @@ class Run:
         record: Record,
         bridge: Bridge | None,
         *,
+        history: History,
+        typed: Typed | None = None,
         stall_s: float,
     ) -> None:
         self._turn = turn
@@ -61,8 +67,9 @@ class Run:
         self._clock = asyncio.get_running_loop().time
         self._signs = Signs(alive_at=self._clock())
         self._results: dict[str, Result] = {}
-        # What is told before the agent has begun to work on the message belongs to what it did before.
-        self._heard = self._written = turn.adopted
+        self._history = history
+        self._typed = typed
+        self._whose = Belonging("", begun=turn.adopted)
         self._sight: Sight | None = None
         self._asker: Asker
 
@@ -74,10 +81,15 @@ class Run:
                 return await self._whole(wanted)
             finally:
                 self._asker.close()
+                self._history.own(*self._whose.ids)
 
     async def _whole(self, wanted: asyncio.Event) -> Ending:
-        if self._turn.adopted and self._turn.delivered is not None:
-            await self._turn.emit(Status(state="retrying", detail="The hub was started anew and goes on."))
+        turn = self._turn
+        self._whose = Belonging(self._words(), begun=turn.adopted)
+        if turn.adopted and turn.delivered is not None:
+            await turn.emit(Status(state="retrying", detail="The hub was started anew and goes on."))
+        elif turn.message.origin == "keyboard" and (turn.adopted or turn.attempt == 1):
+            await self._was_typed()
         else:
             early = await self._deliver(wanted)
             if early is not None:
@@ -90,11 +102,30 @@ class Run:
 
     # The message
 
+    def _words(self) -> str:
+        """The message in the form in which the agent tells of it."""
+        try:
+            return self._typist.convey(self._turn.message).text
+        except CannotConvey:
+            return self._turn.message.text
+
+    async def _was_typed(self) -> None:
+        """Somebody typed the message at the agent's own keyboard: the agent has it already."""
+        typed = self._typed
+        proof = "transcript" if typed is None else typed.proof
+        await self._turn.emit(MessageDelivered(verdict="submitted", proof=proof, detail="Typed at its keyboard."))
+        if typed is None:
+            return
+        self._whose.at_work(typed.prompt_id)
+        for fact in typed.facts:
+            await self._hear(fact, self._clock())
+
     async def _deliver(self, wanted: asyncio.Event) -> Ending | None:
         """Wait for a place to type, asking about dialogs that stand in the way; then deliver."""
         early = await self._ready()
         if early is not None:
             return early
+        self._history.sending(self._words())
         delivering = asyncio.create_task(self._turn.deliver(self._typist))
         stopping = asyncio.create_task(wanted.wait())
         try:
@@ -111,9 +142,13 @@ class Run:
         return self._delivered(verdict)
 
     def _delivered(self, verdict: Verdict) -> Ending | None:
-        if verdict.verdict == "queued":
-            self._signs.queued, self._heard = True, False
-        return None if verdict.verdict in _GOOD else undelivered(verdict)
+        if verdict.verdict not in _GOOD:
+            return undelivered(verdict)
+        self._signs.queued = self._whose.queued = verdict.verdict == "queued"
+        self._whose.loose = verdict.proof == "pane" or not self._turn.message.literal
+        if self._whose.loose and not self._signs.queued:
+            self._whose.told()
+        return None
 
     async def _ready(self) -> Ending | None:
         deadline = self._clock() + _START_S
@@ -158,9 +193,10 @@ class Run:
                 return
 
     async def _hear(self, fact: Fact, now: float) -> None:
-        if isinstance(fact, PromptSubmitted) and not self._signs.queued:
-            self._heard = True
-        if not self._heard:
+        whose = self._whose.hears(fact)
+        if whose == "later":
+            self._history.leave([fact])
+        if whose != "ours":
             return
         self._signs.hear(fact, now)
         match fact:
@@ -179,11 +215,13 @@ class Run:
         return (await self._typist.look()).holder == "agent"
 
     async def _read(self, fact: RowFact, now: float) -> None:
-        if isinstance(fact, Prompt | Absorbed) and not fact.aside:
-            self._written = True
-            self._heard |= self._signs.queued
-        if not self._written:
+        whose = self._whose.reads(fact)
+        if whose == "later":
+            self._senses.rest_from(fact)
+        if whose != "ours":
             return
+        if isinstance(fact, Prompt | Absorbed):
+            self._history.arrived(fact.text)
         self._signs.hear(fact, now)
         for event in self._story.read(fact, live=not self._senses.hooked):
             await self._turn.emit(event)
@@ -196,7 +234,7 @@ class Run:
         seen = seen_in(sight)
         if seen is None or sight.holder != "agent":
             return
-        self._asker.look(seen.screen.dialog, self._story.pending, hooked=self._senses.hooked and not self._adopted)
+        self._asker.look(seen, self._story.pending, hooked=self._senses.hooked and not self._adopted)
         if first and self._adopted:
             self._asker.settle_what_is_gone(self._results)
 
@@ -237,7 +275,7 @@ class Run:
     async def _last_words(self) -> None:
         """Wait a moment for what the transcript says of a turn that was stopped."""
         deadline = self._clock() + _LAST_S
-        while self._written and not self._signs.broken_off and self._clock() < deadline:
+        while not self._signs.broken_off and self._clock() < deadline:
             await asyncio.sleep(_LOOK_S)
             await self._drain()
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from turnhub_tmux.bridge.access import Access
 from turnhub_tmux.bridge.installed import NotSettings, installed, ours, removed
 from turnhub_tmux.bridge.posts import EVENTS
-from turnhub_tmux.commands_hooks import hooks
+from turnhub_tmux.commands_hooks import hooks, hooks_folder
 
 ACCESS = Access(url="http://127.0.0.1:4711/turnhub/hooks/user", token="secret-1")
 OTHER = Access(url="http://127.0.0.1:4712/turnhub/hooks/user", token="secret-2")
@@ -123,9 +123,9 @@ def test_any_settings_in_any_layout_come_back_as_they_were(
 # -- the command --------------------------------------------------------------------------------------------------
 
 
-def listen(state: Path, agent: str, port: int) -> None:
-    """Leave what a hub leaves that has listened for an agent."""
-    folder = state / "agents" / agent / "hooks"
+def listen(state: Path, port: int) -> None:
+    """Leave what a hub leaves that has listened."""
+    folder = hooks_folder(state)
     folder.mkdir(parents=True)
     (folder / "listener-0.json").write_text(json.dumps({"port": port}))
 
@@ -134,7 +134,7 @@ def listen(state: Path, agent: str, port: int) -> None:
 def run(tmp_path: Path) -> Callable[..., Result]:
     """Runs ``turnhub hooks …`` with a state directory in which a hub has listened, and a configuration folder."""
     state = tmp_path / "state"
-    listen(state, "pane", 4711)
+    listen(state, 4711)
     config = tmp_path / "claude"
 
     def call(name: str, *arguments: str) -> Result:
@@ -190,13 +190,3 @@ def test_without_a_hub_there_is_no_port_to_post_to(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "No hub has listened" in result.output
     assert not (tmp_path / "settings.json").exists()
-
-
-def test_with_several_agents_one_says_which(run: Callable[..., Result], tmp_path: Path) -> None:
-    """Their names are told; the chosen one's port is posted to."""
-    listen(tmp_path / "state", "other", 4712)
-    result = run("install")
-    assert result.exit_code == 2
-    assert "other, pane" in result.output
-    assert "http://127.0.0.1:4712/" in run("print", "--agent", "other").stdout
-    assert run("print", "--agent", "nobody").exit_code == 2

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from turnhub_tmux.bridge.access import user_key
 from turnhub_tmux.bridge.decisions import Allow, Deny, answered, took
 from turnhub_tmux.bridge.display import Display
 from turnhub_tmux.bridge.facts import (
@@ -25,7 +26,7 @@ from turnhub_tmux.bridge.facts import (
 from turnhub_tmux.bridge.listener import Bridge
 from turnhub_tmux.bridge.settings import write_settings
 from turnhub_tmux.bridge.subscription import Subscription
-from turnhub_tmux.commands_hooks import USER, hooks
+from turnhub_tmux.commands_hooks import hooks, hooks_folder
 from turnhub_tmux.testing import ClaudeTui, bundled_claude
 from turnhub_tmux.traces import PromptLog, same
 from turnhub_tmux.transcript.facts import HookDecided, Interrupted, Prompt, Result, Said, TurnOver
@@ -64,7 +65,7 @@ def script(exchange: Exchange) -> Reply:
 @pytest.fixture
 async def bridge(tmp_path: Path) -> AsyncIterator[Bridge]:
     """A listening bridge."""
-    async with Bridge(tmp_path / "hooks") as made:
+    async with Bridge(hooks_folder(tmp_path)) as made:
         yield made
 
 
@@ -333,7 +334,8 @@ async def test_hooks_in_a_persons_own_settings_tell_of_their_sessions(
     installed = await asyncio.to_thread(CliRunner().invoke, hooks, ["install", *where])
     assert installed.exit_code == 0, installed.output
     await tui.start()
-    async with bridge.subscribe(USER) as facts:
+    (note,) = (tui.config / "sessions").glob("*.json")
+    async with bridge.subscribe(user_key(json.loads(note.read_text())["sessionId"])) as facts:
         await tui.say("hello there")
         seen = await upcoming(facts, SessionSeen)
         assert seen.cwd == str(tui.cwd.resolve())

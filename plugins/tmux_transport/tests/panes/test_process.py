@@ -65,7 +65,7 @@ def test_a_shell_that_runs_a_script_is_not_alone(tmp_path: Path) -> None:
     stat(stopped, 10, "bash", group=10, front=10)
     stat(stopped, 21, "claude", group=20, front=10)
     assert process.only_shells("bash", 10, stopped)
-    assert process.in_front(10, stopped) == ("bash",)
+    assert [one.name for one in process.in_front(10, stopped)] == ["bash"]
 
 
 def test_where_nobody_tells_of_processes_the_name_decides(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 from msgspec import Struct
 
 from turnhub_tmux.bridge import posts
-from turnhub_tmux.bridge.access import Access, url_of
+from turnhub_tmux.bridge.access import USER, Access, url_of, user_key
 from turnhub_tmux.bridge.course import Course
 from turnhub_tmux.bridge.decisions import NO_OPINION, Decision, respond
 from turnhub_tmux.bridge.facts import AskOver, Fact, PermissionAsked, Unheld
@@ -213,10 +213,13 @@ class Bridge:
         if post is None:
             await reply(400, NO_OPINION)
             return
-        watched = self._watched(posted.key)
+        key = user_key(post.agent_session) if posted.key == USER else posted.key
+        watched = self._watched(key)
+        # Of a person's own agents, those that no session here is about are left to their dialogs.
+        hold = posted.key != USER or bool(watched.subscriptions)
         for fact in watched.course.take(post):
-            if isinstance(fact, PermissionAsked):
-                self._held[fact.ask_id] = _Held(posted.key, asyncio.get_running_loop().create_future())
+            if isinstance(fact, PermissionAsked) and hold:
+                self._held[fact.ask_id] = _Held(key, asyncio.get_running_loop().create_future())
             watched.publish(fact)
             if isinstance(fact, AskOver):
                 self._end(fact.ask_id, NO_OPINION)
@@ -224,11 +227,11 @@ class Bridge:
             await reply(200, NO_OPINION)
             return
         try:
-            await self._hold(ask_id, posted, reply)
+            await self._hold(ask_id, key, posted, reply)
         finally:
             self._held.pop(ask_id, None)
 
-    async def _hold(self, ask_id: str, posted: Posted, reply: Respond) -> None:
+    async def _hold(self, ask_id: str, key: str, posted: Posted, reply: Respond) -> None:
         held = self._held[ask_id]
         gone = asyncio.create_task(posted.gone())
         waits: set[asyncio.Future[Any]] = {held.body, gone}
@@ -242,9 +245,9 @@ class Bridge:
         finally:
             held.body.cancel()
             gone.cancel()
-        over = self._watched(posted.key).course.hung_up(ask_id)
+        over = self._watched(key).course.hung_up(ask_id)
         if over is not None:
-            self._watched(posted.key).publish(over)
+            self._watched(key).publish(over)
 
     def _watched(self, key: str) -> _Watched:
         watched = self._sessions.get(key)

@@ -57,8 +57,8 @@ def lives(pid: int, started: int | None = None, proc: Path = _PROC) -> bool | No
     return found is not None and (started is None or found.started == started)
 
 
-def in_front(pane_pid: int, proc: Path = _PROC) -> tuple[str, ...]:
-    """The names of the processes that the pane's terminal listens to; empty where nobody tells."""
+def in_front(pane_pid: int, proc: Path = _PROC) -> tuple[Process, ...]:
+    """The processes that the pane's terminal listens to; empty where nobody tells."""
     root = process(pane_pid, proc)
     if root is None or root.front <= 0:
         return ()
@@ -67,7 +67,7 @@ def in_front(pane_pid: int, proc: Path = _PROC) -> tuple[str, ...]:
     except OSError:
         return ()
     found = (process(pid, proc) for pid in pids)
-    return tuple(one.name for one in found if one is not None and one.group == root.front)
+    return tuple(one for one in found if one is not None and one.group == root.front)
 
 
 def only_shells(command: str, pane_pid: int, proc: Path = _PROC) -> bool:
@@ -75,4 +75,4 @@ def only_shells(command: str, pane_pid: int, proc: Path = _PROC) -> bool:
     beside it; an agent that was stopped (C-z) is not in front."""
     if not is_shell(command):
         return False
-    return all(is_shell(name) for name in in_front(pane_pid, proc))
+    return all(is_shell(one.name) for one in in_front(pane_pid, proc))

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
+
+import msgspec
+from msgspec import Struct
 
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9]")
 _LONGEST: Final = 200  # a longer name is cut and gets a hash behind it
+
+
+class _Note(Struct, frozen=True):
+    """What a running agent notes of itself."""
+
+    pid: int
+    sessionId: str
 
 
 def config_folder(environment: Mapping[str, str]) -> Path:
@@ -45,6 +55,19 @@ def told_path(path: str) -> Path | None:
     """A transcript's path as a hook tells it; None where it cannot be one."""
     found = Path(path)
     return found if found.is_absolute() and found.suffix == ".jsonl" and ".." not in found.parts else None
+
+
+def session_of(config: Path, pids: Iterable[int]) -> str | None:
+    """The session that one of these processes is at, as it says itself (2.1.332 keeps a note for each process);
+    None where the agent's version tells nothing."""
+    for pid in pids:
+        try:
+            note = msgspec.json.decode((config / "sessions" / f"{pid}.json").read_bytes(), type=_Note)
+        except (OSError, msgspec.MsgspecError):
+            continue
+        if note.pid == pid and _ID.fullmatch(note.sessionId):
+            return note.sessionId
+    return None
 
 
 def sessions(config: Path, cwd: str) -> list[Path]:

@@ -1,0 +1,189 @@
+"""Prompts that a person types at the agent's own keyboard: each is a turn, once, with the words that answer it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from turnhub_tmux.bridge.access import USER, Access, url_of
+from turnhub_tmux.bridge.installed import installed
+from turnhub_tmux.bridge.state import Secrets, ports
+
+from hub import Completed, Connection, SessionInfo, TextDelta, ToolFinished
+from hub.testing import FakeIdle, FakeTurn, allow, make_session
+
+pytestmark = pytest.mark.anyio
+HOOKS = pytest.mark.parametrize("hooks", [True, False], ids=["hooks", "no hooks"])
+
+
+@asynccontextmanager
+async def watching(connection: Connection, idle: FakeIdle) -> AsyncIterator[None]:
+    """Watched for the block, as a runner would between turns."""
+    task = asyncio.create_task(connection.watch(idle))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def typed(world: Any, connection: Connection, session: SessionInfo, text: str) -> FakeTurn:
+    """The turn of a prompt that a person types while the agent is watched."""
+    idle = FakeIdle(session)
+    async with watching(connection, idle):
+        world.keys("-l", text)
+        await world.shows(text)
+        world.keys("Enter")
+        assert await idle.heard() == [text]
+    turn: FakeTurn = world.turn(text, origin="keyboard", literal=False)
+    return turn
+
+
+def start_by_hand(world: Any, name: str) -> None:
+    """A person starts the agent in a tmux session of their own."""
+    words = (f"{key}={value}" for key, value in world.env.items())
+    world.tmux(
+        *("-f", "/dev/null", "new-session", "-d", "-s", name, "-x", "120", "-y", "40", "-c", str(world.cwd)),
+        *("env", "-i", "PATH=/usr/bin:/bin", "TERM=tmux-256color", *words),
+        *world.options["command"].split(),
+    )
+
+
+@HOOKS
+async def test_a_prompt_of_the_keyboard_is_a_turn(worlds: Any, hooks: bool) -> None:
+    """Typed while the agent is idle: told once with its words; its turn has its answer, and its alone; the next
+    message of the hub is answered as ever."""
+    world = worlds(hooks=hooks)
+    async with world.connected() as connection:
+        first = world.turn("from the hub")
+        assert isinstance(await first.play(connection), Completed)
+        turn = await typed(world, connection, first.next("").session, "typed there")
+        assert isinstance(await turn.play(connection), Completed)
+        assert turn.text == "Echo: typed there"
+        assert turn.delivered is None  # nothing was typed by the hub
+        last = world.turn("once more")
+        assert isinstance(await last.play(connection), Completed)
+        assert (first.text, last.text) == ("Echo: from the hub", "Echo: once more")
+        idle = FakeIdle(last.next("").session)
+        async with watching(connection, idle):
+            await asyncio.sleep(1.0)  # nothing is told: that has no event
+        assert idle.prompts == []
+    assert world.prompts() == ["from the hub", "typed there", "once more"]
+    assert not [problem for one in (first, turn, last) for problem in one.problems]
+
+
+@HOOKS
+async def test_a_prompt_of_the_keyboard_asks_as_any_other(worlds: Any, hooks: bool) -> None:
+    """A permission in it is an ask, answered from the hub."""
+    world = worlds(hooks=hooks)
+    async with world.connected() as connection:
+        first = world.turn("hello")
+        await first.play(connection)
+        turn = await typed(world, connection, first.next("").session, "BASH typed")
+        turn = world.turn("BASH typed", replies=[allow()], origin="keyboard", literal=False)
+        await turn.play(connection)
+        assert (world.cwd / "made").exists()
+        assert [(one.tool_id != "", one.status) for one in turn.of(ToolFinished)] == [(True, "ok")]
+        assert len(turn.asks) == 1
+        assert turn.asks[0].delivered
+
+
+@HOOKS
+async def test_a_prompt_that_waited_for_a_turn_of_the_hub_is_a_turn_of_its_own(worlds: Any, hooks: bool) -> None:
+    """Typed while the hub's turn runs, it goes into the agent's own queue; the hub's turn ends with its own words,
+    and the typed one is told of afterwards, with its own answer."""
+    world = worlds(hooks=hooks)
+    async with world.connected() as connection:
+        await world.turn("hello").play(connection)
+        turn = world.turn("LONG answer")
+        playing = asyncio.create_task(turn.play(connection))
+        await world.shows("line 3 of it")
+        world.keys("-l", "typed meanwhile")
+        await world.shows("typed meanwhile")
+        world.keys("Enter")
+        assert isinstance(await playing, Completed)
+        assert turn.text.endswith("and the end")
+        idle = FakeIdle(turn.next("").session)
+        async with watching(connection, idle):
+            assert await idle.heard() == ["typed meanwhile"]
+        later = world.turn("typed meanwhile", origin="keyboard", literal=False)
+        assert isinstance(await later.play(connection), Completed)
+        assert later.text == "Echo: typed meanwhile"
+
+
+@HOOKS
+async def test_what_was_typed_while_no_hub_was_there_is_told_later(worlds: Any, hooks: bool) -> None:
+    """Two prompts, answered while nobody listened: a new connection tells of both, in order, and their answers."""
+    world = worlds(hooks=hooks)
+    async with world.connected() as connection:
+        first = world.turn("hello")
+        await first.play(connection)
+    for text in ("typed alone", "and another"):
+        world.keys("-l", text)
+        await world.shows(text)
+        world.keys("Enter")
+        await world.shows(f"Echo: {text}")
+    session = first.next("").session
+    async with world.connected(session) as connection:
+        told = []
+        for text in ("typed alone", "and another"):
+            idle = FakeIdle(session)
+            async with watching(connection, idle):
+                told += await idle.heard()
+            turn = world.turn(text, origin="keyboard", literal=False)
+            assert isinstance(await turn.play(connection), Completed)
+            assert turn.text == f"Echo: {text}"
+            session = turn.next("").session
+    assert told == ["typed alone", "and another"]
+    assert world.prompts() == ["hello", "typed alone", "and another"]
+
+
+@pytest.mark.parametrize("hooks", [True, False], ids=["installed hooks", "no hooks"])
+async def test_a_pane_that_a_person_started_is_used_as_it_is(worlds: Any, hooks: bool) -> None:
+    """``target``: the agent that runs there gets the message, is found in its transcript (and heard by the hooks
+    that a person installed), and is not ended when the session is forgotten."""
+    world = worlds()
+    session = world.session = make_session(
+        "tmux", cwd=world.cwd, state_dir=world.folder / "state", target="work", socket=world.socket, env=world.env
+    )
+    async with world.connected() as connection:
+        if hooks:
+            await install_hooks(world)
+        start_by_hand(world, "work")
+        await world.shows("? for shortcuts", 60)
+        turn = world.turn("into your pane")
+        assert isinstance(await turn.play(connection), Completed)
+        assert turn.text == "Echo: into your pane"
+        assert (turn.delivered.proof == "hook") is hooks
+        assert bool(turn.of(TextDelta)) is hooks
+        later = await typed(world, connection, turn.next("").session, "typed by the person")
+        assert isinstance(await later.play(connection), Completed)
+        assert later.text == "Echo: typed by the person"
+    await world.transport.forget(session)
+    assert "work" in world.tmux("list-sessions")
+
+
+async def install_hooks(world: Any) -> None:
+    """What ``turnhub hooks install`` does, once a hub listens."""
+    folder = Path(world.session.agent.shared_dir) / "hooks"
+    access = Access(url=url_of(ports(folder)[0], USER), token=await Secrets(folder).new(USER))
+    (world.folder / "home" / ".claude" / "settings.json").write_text(installed("", access))
+
+
+async def test_the_agent_of_a_deleted_session_is_ended(worlds: Any) -> None:
+    """Forgetting ends the tmux session that was started here and removes the session's files; twice is as once."""
+    world = worlds()
+    async with world.connected() as connection:
+        turn = world.turn("hello")
+        await turn.play(connection)
+    session = turn.next("").session
+    files = world.folder / "state" / "sessions" / session.id
+    assert files.is_dir()
+    for _ in range(2):
+        await world.transport.forget(session)
+    assert f"turnhub-{session.id}" not in world.tmux("list-sessions")
+    assert not files.exists()
