@@ -40,6 +40,12 @@ class Client:
         assert answer.status_code < 300, answer.text
         return answer.json()
 
+    async def remove(self, path: str) -> None:
+        """Delete it."""
+        headers = {"Authorization": f"Bearer {self._hub.token}"}
+        async with httpx.AsyncClient(base_url=self._hub.url, headers=headers, timeout=30) as client:
+            assert (await client.delete(path)).status_code == 204
+
     async def until(self, path: str, reached: Any) -> Any:
         """What stands there as soon as ``reached``."""
         async with asyncio.timeout(WITHIN_S):
@@ -89,3 +95,53 @@ async def test_a_hub_killed_with_an_ask_open_goes_on_and_nothing_happens_twice(w
     assert last["status"] == "completed"
     assert [(block["kind"], block["partial"]) for block in last["blocks"]] == [("text", False)]
     assert last["blocks"][0]["text"].splitlines()[0::12] == ["line 0 of it", "and the end"]
+
+
+async def test_what_a_person_types_is_in_the_log_whether_a_hub_runs_or_not(worlds: Any) -> None:
+    """Typed at the agent's keyboard while a hub runs, then while none does (it was killed), then under the next
+    hub: each prompt is one user message with origin ``keyboard`` and one turn with its answer, in order; deleting
+    the session ends the agent."""
+    world = worlds()
+    typed = ["typed with a hub", "typed without one", "typed with the next"]
+    with hub_process(config_of(world)) as hub:
+        client = Client(hub)
+        session = (await client.call("POST", "/v1/sessions", agent="pane"))["id"]
+        path = f"/v1/sessions/{session}"
+        await client.call("POST", f"{path}/messages", text="hello")
+
+        async def type_(text: str) -> None:
+            world.keys("-l", text)
+            await world.shows(text)
+            world.keys("Enter")
+            await world.shows(f"Echo: {text}")
+
+        def has(count: int) -> Any:
+            def reached(found: Any) -> bool:
+                return (
+                    found["turn"] is None and sum(item["kind"] == "assistant" for item in found["items"]) == count
+                )
+
+            return reached
+
+        await client.until(path, has(1))
+        await type_(typed[0])
+        await client.until(path, has(2))
+        hub.kill()
+        await type_(typed[1])
+        hub.start()
+        await client.until(path, has(3))
+        await type_(typed[2])
+        await client.until(path, has(4))
+        events = (await client.call("GET", f"{path}/events?after=0"))["events"]
+        await client.remove(path)
+        async with asyncio.timeout(WITHIN_S):
+            while session in await asyncio.to_thread(world.tmux, "list-sessions"):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+    said = [(event["text"], event["origin"]) for event in events if event["type"] == "user_message"]
+    assert said == [("hello", "api"), *((text, "keyboard") for text in typed)]
+    assert [event["text"] for event in events if event["type"] == "text"] == [
+        f"Echo: {text}" for text in ("hello", *typed)
+    ]
+    kinds = [event["type"] for event in events]
+    assert kinds.count("turn_completed") == kinds.count("turn_started") == kinds.count("message_delivered") == 4
+    assert world.prompts() == ["hello", *typed]
