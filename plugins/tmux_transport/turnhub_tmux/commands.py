@@ -67,9 +67,10 @@ def screen(  # noqa: PLR0917 - click gives them by name
     if as_json:
         click.echo(_json(seen, found))
         return
-    click.echo(_told(seen, found))
+    told = _told(seen, found)
     if session is not None:
-        click.echo("\n".join(["", *(f"{n:4} | {_harmless(row)}" for n, row in enumerate(seen.rows, 1))]))
+        told = _beside([f"{n:4} | {_harmless(row)}" for n, row in enumerate(seen.rows, 1)], told.splitlines())
+    click.echo(told)
 
 
 def _live(session: str, socket: str | None) -> bytes:
@@ -126,6 +127,21 @@ def _told(seen: Screen, found: Readback | None) -> str:
     if found is not None:
         lines.append(f"text      submitted {found.submitted}, queued {found.queued}, staged {found.staged}")
     return "\n".join(_harmless(line) for line in lines)
+
+
+def _beside(pane: list[str], told: list[str]) -> str:
+    """The raw pane with what is read beside it; below, where the terminal is too narrow for both."""
+    import shutil
+
+    from turnhub_tmux.screen.cells import width
+
+    widest = max(map(width, pane), default=0)
+    if widest + 3 + max(map(width, told)) > shutil.get_terminal_size().columns:
+        return "\n".join([*told, "", *pane])
+    rows = max(len(pane), len(told))
+    left, right = pane + [""] * (rows - len(pane)), told + [""] * (rows - len(told))
+    pairs = zip(left, right, strict=True)
+    return "\n".join(f"{one}{' ' * (widest - width(one))} | {other}".rstrip() for one, other in pairs)
 
 
 def _harmless(line: str) -> str:

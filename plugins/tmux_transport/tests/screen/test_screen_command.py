@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,26 @@ def test_for_a_person(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "ready" in result.stdout
     assert "\u202e" not in result.stdout
+
+
+@pytest.mark.parametrize("columns", [40, 400])
+def test_a_live_pane_stands_beside_what_is_read(tmp_path: Path, columns: int) -> None:
+    """A pane by its tmux name: its rows with their numbers, what is read on their right, or above them where the
+    terminal is too narrow."""
+    socket = str(tmp_path / "s")
+    tmux = ["tmux", "-u", "-f", "/dev/null", "-S", socket]
+    subprocess.run([*tmux, "new-session", "-d", "-s", "work", "-x", "50", "-y", "8", "echo hi; cat"], check=True)
+    try:
+        end = time.monotonic() + 20
+        while b"hi" not in subprocess.check_output([*tmux, "capture-pane", "-p", "-t", "work"]):
+            assert time.monotonic() < end
+        result = CliRunner(env={"COLUMNS": str(columns)}).invoke(screen, ["work", "--socket", socket])
+    finally:
+        subprocess.run([*tmux, "kill-server"], check=True)
+    assert result.exit_code == 0, result.stderr
+    first = result.stdout.splitlines()[0]
+    assert first.startswith("state " if columns == 40 else "   1 | hi | state ")
+    assert "   1 | hi" in result.stdout
 
 
 def test_through_turnhub_itself_without_a_configuration(tmp_path: Path) -> None:
