@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hub.asks import Answer, Answered, AskRecord, AskRequest, Settlement, WithdrawnAsk
     from hub.cli.common import Caller, hub_command
     from hub.client import Client
-    from hub.asks import Answer, Answered, AskRecord, AskRequest, Settlement, WithdrawnAsk
     from hub.errors import AgentUnavailable, ConfigError, HubError, PluginError, SteerUnsupported
     from hub.events import (
         AnyEvent,

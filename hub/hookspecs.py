@@ -47,6 +47,18 @@ class PolicyBundle(Struct, frozen=True, kw_only=True):
     description: str = ""
 
 
+class Policies(Struct, frozen=True, kw_only=True):
+    """All policies of a hub: those of the configuration, which stands in ``where``, and those that plugins
+    offer; ``givers`` names the plugin behind each of these. A name that both have is the configuration's.
+    ``used``: which policy is named where (``agents.NAME.policy``)."""
+
+    where: str
+    configured: Mapping[str, PolicyBundle]
+    offered: Mapping[str, PolicyBundle]
+    givers: Mapping[str, str]
+    used: Mapping[str, str]
+
+
 class Evidence(Struct, frozen=True, kw_only=True):
     """What a verifier is given about a delivery: the message and what was seen around it.
 
@@ -124,6 +136,15 @@ def register_policies(register: Callable[[PolicyBundle], None]) -> None:
     """Offer policy bundles: call ``register(bundle)`` for each.
 
     Called once when the hub starts. The configuration names and extends them.
+    """
+
+
+@hookspec
+def use_policies(policies: Policies) -> None:
+    """Take the policies to judge by: those of the configuration and those that plugins offer.
+
+    Called once when the hub starts, after all plugins are loaded. Raise ConfigError for a policy that cannot be
+    used, naming file, key and rule: the hub does not start then.
     """
 
 

@@ -22,6 +22,7 @@ from hub.front.server import FrontServer
 from hub.front.services import Services as FrontServices
 from hub.metrics import Metrics
 from hub.plugins import Plugins, agents, load
+from hub.policies import hand_over
 from hub.runner.runner import Runner
 from hub.runner.services import Services as RunnerServices
 from hub.statedir import HubNote, private_dir, remove_note, write_note
@@ -118,6 +119,7 @@ async def _store_url(config: Config) -> AsyncIterator[str]:
 @asynccontextmanager
 async def _parts(config: Config, url: str) -> AsyncIterator[_Parts]:
     plugins = load(config)
+    hand_over(config, plugins)
     try:
         check_policies(config, plugins.bundles)
     except ConfigError as error:  # a person is asked instead, which is safe; `turnhub doctor` says it too

@@ -21,7 +21,7 @@ from hub import hooks
 from hub.asks import AskRecord, AskRequest
 from hub.errors import PluginError
 from hub.events import Ask, Distillate, Terminal, TurnCompleted
-from hub.hookspecs import Distilled, Evidence, FinishedTurn, PolicyBundle, Resolution, hookimpl
+from hub.hookspecs import Distilled, Evidence, FinishedTurn, Policies, PolicyBundle, Resolution, hookimpl
 from hub.testing import make_session
 from hub.testing.scripted import ScriptedTransport
 from hub.transport import Message, SessionInfo, Transport, Verdict
@@ -472,6 +472,7 @@ async def test_deciding_hooks_and_observers_are_awaited_and_register_hooks_are_n
     assert set(hooks.HOOKS) - hooks.AWAITED == {
         "register_transports",
         "register_policies",
+        "use_policies",
         "register_commands",
         "register_routes",
     }
@@ -554,6 +555,22 @@ async def test_hook_register_policies() -> None:
 
     (offer,) = hooks.offered(manager(one=Plugin()), "register_policies")
     assert offer == hooks.Answer("one", PolicyBundle(name="reads", allow=("Read(**)",)))
+
+
+async def test_hook_use_policies() -> None:
+    """A plugin is given all policies, once; what it raises names it."""
+    taken: list[Policies] = []
+
+    class Plugin:
+        @hookimpl
+        def use_policies(self, policies: Policies) -> None:
+            taken.append(policies)
+
+    policies = Policies(where="here", configured={}, offered={}, givers={}, used={})
+    hooks.tell(manager(one=Plugin()), "use_policies", policies=policies)
+    assert taken == [policies]
+    with pytest.raises(hooks.HookFailed, match="use_policies failed in plugin 'two'"):
+        hooks.tell(manager(two=plugin(use_policies=lambda policies: 1 / 0)), "use_policies", policies=policies)
 
 
 async def test_hook_distill_turn() -> None:

@@ -113,9 +113,10 @@ def test_a_plugin_that_is_not_enabled_is_not_imported(install: Install) -> None:
     assert not imported("quiet")
 
 
-def test_plugins_that_are_not_installed_are_explained() -> None:
+def test_plugins_that_are_not_installed_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     """An enabled plugin that is not installed is unavailable, with the command that installs it where it is one
     of the hub's own; for any other name there is no advice to install what a stranger may have published."""
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: ())
     found = record(load("permissions"), "permissions")
     assert (found.status, found.reason) == ("unavailable", "It is not installed.")
     assert found.install == "pip install turnhub-permissions"

@@ -22,6 +22,7 @@ from hub.config import Config
 from hub.configload import check_policies, load
 from hub.errors import ConfigError, HubError, PluginError
 from hub.plugins import Plugins
+from hub.policies import hand_over
 from hub.statedir import read_note
 
 _OLDEST_STORE = (6, 2)
@@ -169,8 +170,9 @@ def loaded_plugins(config: Config) -> tuple[Plugins | None, list[Finding]]:
 def agents(config: Config, loaded: Plugins) -> Iterator[Finding]:
     """Whether each agent can run here: its command, its login, its options, its policy."""
     try:
+        hand_over(config, loaded)
         check_policies(config, loaded.bundles)
-    except ConfigError as error:
+    except (ConfigError, PluginError) as error:
         yield wrong("policies", error.detail)
     if not config.agents:
         yield wrong("agents", "none is configured", "see turnhub.example.toml")

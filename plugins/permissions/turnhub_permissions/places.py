@@ -1,0 +1,86 @@
+"""Pure: which places are secret, guarded, or too much to be deleted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from fnmatch import translate
+from typing import Final
+
+from turnhub_permissions.paths import Ground, Place, glob_escaped
+from turnhub_permissions.tables import Tables
+
+FREE: Final = frozenset(
+    ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/urandom")
+)
+_SAMPLES: Final = (
+    ".env",
+    ".env.local",
+    "id_rsa",
+    "id_ed25519",
+    ".netrc",
+    "credentials.json",
+    "server.pem",
+    "tls.key",
+)
+
+
+def secret(place: Place, ground: Ground, tables: Tables) -> str | None:
+    """Why the content of a place is secret; None where it is not known to be."""
+    folded = Place(place.named, place.real, folds=True)
+    for pattern in tables.secret:
+        if pattern.forbids(folded, ground):
+            return f"{pattern.text} holds secrets"
+    for path in place.spellings():
+        name = path.rpartition("/")[2]
+        if tables.secret_names.fullmatch(name) and not tables.harmless_names.fullmatch(name):
+            return f"{name} may hold secrets"
+    return None
+
+
+def whole_secret(place: Place, ground: Ground, tables: Tables) -> str | None:
+    """Why reading all of a directory would read secrets."""
+    for path in place.spellings():
+        top = path.rstrip("/") + "/"
+        if any(f"{home.rstrip('/')}/".startswith(top) for home in (ground.home, ground.real_home)):
+            return f"{path} holds the home directory, with its secrets"
+        if top in ("/", "/etc/", "/proc/", "/root/", "/run/", "/var/"):
+            return f"{path} holds secrets"
+    found = ground.resolver.expand(glob_escaped(place.real) + "/.env*")
+    for path in found or ():
+        if why := secret(Place(path, path), ground, tables):
+            return f"below {place.named}, {why}"
+    return None
+
+
+def could_be_secret(pattern: str) -> bool:
+    """Whether a shell pattern could name a secret file that it does not find now."""
+    name = pattern.rpartition("/")[2]
+    matcher = re.compile(translate(name))
+    return any(
+        matcher.match(sample) and (sample[0] != "." or name.startswith("."))
+        for sample in _SAMPLES
+        if len(name) > 1 and name != "*"
+    )
+
+
+def guarded(place: Place, ground: Ground, tables: Tables) -> str | None:
+    """Why writing to a place would change what programs run."""
+    tops = {ground.cwd.rstrip("/"), ground.real_cwd.rstrip("/")}
+    for path in place.spellings():
+        top = next((top for top in tops if path.startswith(top + "/")), "")
+        for part in path[len(top) :].split("/"):
+            if tables.guarded_names.fullmatch(part):
+                return f"{part} decides what is run"
+    return None
+
+
+def root_of_much(places: Iterable[Place], ground: Ground, tables: Tables) -> str | None:
+    """The place among these that nobody may delete or hand to somebody else as a whole."""
+    homes = {ground.home.rstrip("/"), ground.real_home.rstrip("/")}
+    for place in places:
+        for path in place.spellings():
+            top = path.rstrip("/") or "/"
+            if top in tables.roots or top in homes or any(home.startswith(top + "/") for home in homes):
+                return top
+    return None

@@ -1,0 +1,299 @@
+"""Pure: what a program does with its arguments, by the tables in ``programs.toml`` and ``git.toml``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct, field
+
+from turnhub_permissions.words import Word, literal, unknown
+
+_KINDS: Final = """
+flags more_flags values optional patterns reads writes opaque runs recursive secret_flags danger pairs pairs_eq
+in_place here operands_with
+"""
+_LISTS: Final = tuple(_KINDS.split())
+
+
+class Effects(Struct):
+    """What a call does. ``reads`` and ``writes``: words that name files; ``whole``: directories that are read with
+    all that is in them; ``opaque``: why it could do more; ``danger``: why it always asks."""
+
+    reads: list[Word] = field(default_factory=list)
+    lists: list[Word] = field(default_factory=list)
+    whole: list[Word] = field(default_factory=list)
+    writes: list[Word] = field(default_factory=list)
+    opaque: list[str] = field(default_factory=list)
+    danger: list[str] = field(default_factory=list)
+
+
+class Program(Struct, frozen=True):
+    """A program's flags, each with what it means, and its further settings."""
+
+    name: str
+    kinds: Mapping[str, str]
+    settings: Mapping[str, Any]
+
+    @property
+    def operands(self) -> str:
+        """What operands are."""
+        return str(self.settings.get("operands", "read"))
+
+
+def programs(tables: Mapping[str, Any]) -> dict[str, Program]:
+    """The programs of a table; ``like`` takes over another's flags."""
+    return {
+        name: _program(name, {**tables.get(table.get("like", ""), {}), **table}) for name, table in tables.items()
+    }
+
+
+def _program(name: str, table: Mapping[str, Any]) -> Program:
+    kinds: dict[str, str] = {}
+    for kind in _LISTS:
+        given = table.get(kind, "")
+        if isinstance(given, str):
+            for flag in given.split():
+                kinds[flag] = "flags" if kind == "more_flags" else _both(kind, kinds.get(flag))
+    return Program(name, kinds, {key: value for key, value in table.items() if key not in ("flags", "values")})
+
+
+def _both(kind: str, before: str | None) -> str:
+    """A flag named twice: what changes how its value is taken wins, but effects stay."""
+    if kind in ("recursive", "secret_flags", "operands_with") and before:
+        return f"{kind}+{before}"
+    if kind == "optional" and before == "flags":
+        return "either"
+    return kind
+
+
+def effects(program: Program, words: Sequence[Word], cwd_word: Word) -> Effects:
+    """What ``program`` does when it is called with ``words``."""
+    return _Scan(program, words, cwd_word).run()
+
+
+class _Scan:
+    def __init__(self, program: Program, words: Sequence[Word], here: Word) -> None:
+        self._program = program
+        self._words = list(words)
+        self._here = here
+        self._out = Effects()
+        self._operands: list[Word] = []
+        self._seen: set[str] = set()
+        self._pattern_given = False
+        self._recursive = program.settings.get("recursive") == "always"
+        self._text_rule = program.settings.get("opaque_text")
+
+    def run(self) -> Effects:
+        if self._program.operands == "any":
+            self._any()
+        elif self._program.operands == "opaque":
+            self._refuse("it can run, read or write what its arguments say")
+        else:
+            rest = self._flags(iter(self._words))
+            self._operands += rest
+            self._take()
+        return self._out
+
+    def _refuse(self, why: str) -> None:
+        self._out.opaque.append(why)
+
+    def _any(self) -> None:
+        """A program whose arguments are words; only its first may be a flag that does something."""
+        for word in self._words[:1]:
+            kind = self._program.kinds.get(word.prefix[:2])
+            if (kind and not word.prefix.startswith("--")) or (word.may_be_flag and self._program.kinds):
+                self._refuse("its first argument may be a flag")
+
+    def _flags(self, words: Iterator[Word]) -> list[Word]:
+        for word in words:
+            text = word.text
+            if text == "--":
+                return list(words)
+            if text is None:
+                if word.may_be_flag:
+                    self._refuse("a word that is only known when it runs may be a flag")
+                self._operands.append(word)
+            elif text.startswith("-") and len(text) > 1:
+                if word.pattern is not None and not re.match(r"-[\w-]+=", text):
+                    self._refuse("a flag with wildcards")
+                self._flag(text, words)
+            else:
+                self._operands.append(word)
+        return []
+
+    def _flag(self, text: str, words: Iterator[Word]) -> None:
+        settings = self._program.settings
+        if settings.get("digits") and re.fullmatch(r"-\d+[bkmcl]?", text):
+            return
+        name, equals, value = text.partition("=")
+        known = self._program.kinds.get(name if equals else text)
+        if known is not None and (text.startswith("--") or not equals):
+            self._means(name if equals else text, known, literal(value) if equals else None, words)
+        elif text.startswith("--") or settings.get("single"):
+            self._refuse(f"nothing is known of its flag {name}")
+        else:
+            self._cluster(text, words)
+
+    def _cluster(self, text: str, words: Iterator[Word]) -> None:
+        for at in range(1, len(text)):
+            flag = "-" + text[at]
+            kind = self._program.kinds.get(flag)
+            if kind is None:
+                self._refuse(f"nothing is known of its flag {flag}")
+                return
+            rest = text[at + 1 :]
+            base = kind.rpartition("+")[2]
+            if base in ("flags", "here", "danger"):
+                self._means(flag, kind, None, words)
+                continue
+            self._means(flag, kind, literal(rest) if rest else None, words)
+            return
+
+    def _means(self, flag: str, kind: str, value: Word | None, words: Iterator[Word]) -> None:
+        extra, _, base = kind.rpartition("+")
+        self._seen.add(flag)
+        if "recursive" in extra:
+            self._recursive = True
+        if "secret_flags" in extra:
+            self._refuse(f"{flag} makes it read what is hidden")
+        match base:
+            case "flags":
+                if value is not None:
+                    self._refuse(f"{flag} takes no value")
+            case "opaque" | "runs":
+                self._refuse(f"{flag} makes it run, load or send something")
+            case "danger":
+                self._out.danger.append(str(self._program.settings.get("danger_why", flag)))
+            case "here":
+                self._out.writes.append(unknown())
+            case "in_place":
+                self._seen.add("in_place")
+                if value is not None and "/" in value.shown:
+                    self._refuse("a backup elsewhere")
+            case "optional" | "either":
+                self._checked(value)
+            case "pairs":
+                next(words, None)
+                self._checked(next(words, None))
+            case _:
+                self._valued(base, flag, next(words, None) if value is None else value)
+
+    def _valued(self, kind: str, flag: str, value: Word | None) -> None:
+        if value is None:
+            self._refuse(f"{flag} without its value")
+            return
+        match kind:
+            case "reads":
+                self._out.reads.append(value)
+                if flag in ("-f", "--file"):
+                    self._pattern_given = True
+            case "writes":
+                self._out.writes.append(value)
+            case "patterns":
+                self._pattern_given = True
+                self._script(value)
+            case "pairs_eq":
+                if value.text is None or not re.match(r"[a-z]\w*=", value.text):
+                    self._refuse(f"{flag} with an odd name")
+            case "values":
+                self._checked(value)
+            case _:
+                self._refuse(f"nothing is known of {flag}")
+
+    def _checked(self, value: Word | None) -> None:
+        if (
+            value is not None
+            and self._text_rule
+            and (value.text is None or re.search(self._text_rule, value.text))
+        ):
+            self._refuse("an argument that could do more")
+
+    def _script(self, word: Word) -> None:
+        kind = self._program.settings.get("opaque_script")
+        if kind:
+            from turnhub_permissions.minilang import script_effects  # noqa: PLC0415 - it needs Effects from here
+
+            script_effects(str(kind), word, self._out)
+        else:
+            self._checked(word)
+
+    def _take(self) -> None:
+        settings, operands = self._program.settings, list(self._operands)
+        if "words" in settings:
+            first = operands[0].text if operands else ""
+            if first not in settings["words"]:
+                self._refuse(f"{first or 'this form'} is not one that only reads")
+            return
+        if settings.get("plus"):
+            operands = [word for word in operands if not word.prefix.startswith("+")]
+        kind = self._program.operands
+        if kind == "script+read":
+            if not self._pattern_given:
+                if operands:
+                    self._script(operands.pop(0))
+                else:
+                    self._refuse("it has no pattern")
+            kind = "edit" if "in_place" in self._seen else "read"
+        self._by_kind(kind, operands)
+
+    def _by_kind(self, kind: str, operands: list[Word]) -> None:
+        out = self._out
+        files = {
+            "list": (out.lists, operands or [self._here]),
+            "edit": (out.writes, operands),
+            "write": (out.writes, operands),
+            "in+out": (out.writes, operands[1:]),
+        }
+        if kind in files:
+            target, words = files[kind]
+            target += words
+            out.reads += operands if kind == "edit" else operands[:1] if kind == "in+out" else []
+        elif kind == "read":
+            self._read(operands)
+        elif kind in ("copy", "move"):
+            self._copy(operands, moved=kind == "move")
+        else:
+            self._plain(kind, operands)
+
+    def _plain(self, kind: str, operands: list[Word]) -> None:
+        """Operands that name no files."""
+        settings = self._program.settings
+        if kind == "none":
+            if operands and not any(
+                self._program.kinds.get(f, "").startswith("operands_with") for f in self._seen
+            ):
+                self._refuse("it does more with these arguments")
+        elif kind == "plus":
+            if any(not word.prefix.startswith("+") for word in operands):
+                self._out.danger.append(str(settings.get("danger_why", "it changes something")))
+        elif kind in ("text", "url"):
+            for word in operands:
+                self._checked(word)
+        else:
+            self._refuse("it can run, read or write what its arguments say")
+
+    def _read(self, operands: list[Word]) -> None:
+        self._out.reads += operands
+        if self._recursive:
+            self._out.whole += operands or [self._here]
+
+    def _copy(self, operands: list[Word], *, moved: bool) -> None:
+        out = self._out
+        given = list(out.writes)
+        sources = operands if given else operands[:-1]
+        targets = given or operands[-1:]
+        out.reads += sources
+        out.whole += sources if self._recursive else []
+        out.writes += (sources if moved else []) + ([] if given else targets)
+        out.writes += [_inside(target, source) for target in targets for source in sources]
+
+
+def _inside(directory: Word, source: Word) -> Word:
+    """What a copy of ``source`` is called when its target is a directory."""
+    if directory.text is None or source.text is None or source.pattern or directory.pattern:
+        return unknown()
+    name = source.text.rstrip("/").rpartition("/")[2]
+    path = f"{directory.text.rstrip('/')}/{name}"
+    return Word(path, path, path, tilde=directory.tilde)

@@ -1,0 +1,437 @@
+"""Pure: reads shell scripts by tree-sitter's grammar of bash, and trusts it with nothing.
+
+Only forms that are known here are read; whatever else the grammar finds makes the script opaque, and so does
+everything in which shells (or this grammar and a shell) could differ: control characters, carriage returns,
+comments that begin inside a word, here-documents whose end is not where the grammar puts it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import tree_sitter_bash
+from tree_sitter import Language, Node, Parser
+
+from turnhub_permissions.script import Call, Redirect, Script
+from turnhub_permissions.words import Opaque, Part, Word, ansi_c, bare_parts, double_quoted, joined, unknown
+
+MOST_BYTES: Final = 32_768
+_MOST_DEPTH: Final = 60
+_WORDS_TEXT: Final = """
+word raw_string ansi_c_string string concatenation number simple_expansion expansion command_substitution
+process_substitution arithmetic_expansion brace_expression extglob_pattern regex
+"""
+_PLAIN_TEXT: Final = """
+program list compound_statement subshell do_group if_statement elif_clause else_clause negated_command
+command_substitution process_substitution
+"""
+_TESTS_TEXT: Final = "-a -b -c -d -e -f -g -h -k -n -p -r -s -u -w -x -z -L -N -O -S -G -nt -ot -ef"
+_WORDS: Final = frozenset(_WORDS_TEXT.split())
+_PLAIN: Final = frozenset(_PLAIN_TEXT.split())
+_TESTS: Final = frozenset(_TESTS_TEXT.split())
+_LOOPS: Final = frozenset(("while_statement", "for_statement"))
+_CASES: Final = frozenset(("case_statement", "case_item"))
+_NEW_WORDS: Final = frozenset(("expansion", "simple_expansion", "command_substitution", "arithmetic_expansion"))
+_SAFE_EXPANSION: Final = re.compile(r"\$\{#?\w+\}|\$\{\w+(?::?[-+]|%%?|##?)[\w./*@:-]*\}")
+_SAFE_ARITHMETIC: Final = re.compile(r"[\s0-9+\-*/%<>=!&|^~?:,()]*")
+_COMPARISONS: Final = frozenset(("==", "!=", "=", "=~", "<", ">", "&&", "||", "!", "(", ")"))
+_TEST_NODES: Final = frozenset(("binary_expression", "unary_expression", "parenthesized_expression"))
+_OUTPUT: Final = frozenset((">", ">>", "&>", "&>>", ">|", "<>"))
+
+
+class Reader:
+    """Reads scripts. Not for several threads at once."""
+
+    def __init__(self) -> None:
+        self._parser = Parser(Language(tree_sitter_bash.language()))
+
+    def read(self, command: str, home: str | None = None) -> Script:
+        """What ``command`` would run. ``home``: what HOME is worth, as long as the command leaves it alone."""
+        if reason := _unreadable(command):
+            return Script((), (reason,))
+        source = command.encode()
+        root = self._parser.parse(source).root_node
+        values = {"HOME": home} if home and not re.search(r"\bHOME\b(?=[+=]|\s)", command) else {}
+        return _Walk(source, values).script(root)
+
+
+def _unreadable(command: str) -> str | None:
+    if not command.strip():
+        return "there is no command"
+    try:
+        size = len(command.encode())
+    except UnicodeEncodeError:
+        return "it holds half a character"
+    if size > MOST_BYTES:
+        return f"it is longer than {MOST_BYTES} bytes"
+    for char in command:
+        if char in "\n\t" or " " <= char <= "~":
+            continue
+        if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"):
+            return f"it holds the character {char!a}, which is not what it looks like"
+    return None
+
+
+class _Walk:
+    def __init__(self, source: bytes, values: Mapping[str, str]) -> None:
+        self._source = source
+        self._values = values
+        self._calls: list[Call] = []
+        self._opaque: list[str] = []
+        self._functions: tuple[str, ...] = ()
+        self._repeated = self._spawned = False
+        self._depth = 0
+
+    def script(self, root: Node) -> Script:
+        if root.has_error:
+            self._opaque.append("it is no shell command that can be read")
+        self._visit(root, fed=False)
+        return Script(tuple(self._calls), tuple(dict.fromkeys(self._opaque)))
+
+    def _text(self, node: Node) -> str:
+        return self._source[node.start_byte : node.end_byte].decode()
+
+    def _refuse(self, why: str) -> None:
+        self._opaque.append(why)
+
+    def _visit(self, node: Node, *, fed: bool) -> None:
+        self._depth += 1
+        try:
+            if self._depth > _MOST_DEPTH:
+                self._refuse("it is nested too deeply")
+            elif node.is_error or node.is_missing:
+                self._refuse("it is no shell command that can be read")
+                self._each(node, fed=fed)
+            else:
+                self._known(node, fed=fed)
+        finally:
+            self._depth -= 1
+
+    def _each(self, node: Node, *, fed: bool) -> None:
+        for child in node.named_children:
+            self._visit(child, fed=fed)
+
+    def _known(self, node: Node, *, fed: bool) -> None:
+        kind = node.type
+        if kind in _PLAIN:
+            self._plain(node, fed=fed)
+        elif kind in _LOOPS or kind in _CASES:
+            self._block(node, fed=fed, repeated=kind in _LOOPS)
+        elif kind == "pipeline":
+            self._pipeline(node, fed=fed)
+        elif kind == "redirected_statement":
+            self._redirected(node, fed=fed)
+        elif kind == "command":
+            self._command(node, (), fed=fed)
+        elif kind in ("variable_assignment", "variable_assignments"):
+            self._call((), self._assignments(node), (), fed=fed)
+        elif kind in ("declaration_command", "unset_command"):
+            self._declaration(node)
+        elif kind == "test_command":
+            self._test(node)
+        elif kind == "function_definition":
+            self._function(node, fed=fed)
+        elif kind == "comment":
+            self._comment(node)
+        elif kind in _WORDS:
+            self._word(node)
+        elif kind != "variable_name":
+            self._refuse(f"it holds a {kind.replace('_', ' ')}")
+            self._each(node, fed=fed)
+
+    def _plain(self, node: Node, *, fed: bool) -> None:
+        text = self._text(node)
+        if node.type == "compound_statement" and text.startswith("(("):
+            if not _SAFE_ARITHMETIC.fullmatch(text):
+                self._refuse("arithmetic with names can run commands")
+            return
+        if node.type == "command_substitution" and text.startswith("`") and "\\" in text:
+            self._refuse("backslashes between backquotes")
+        spawned, self._spawned = self._spawned, self._spawned or b"&" in self._separators(node)
+        self._each(node, fed=fed)
+        self._spawned = spawned
+
+    def _separators(self, node: Node) -> list[bytes]:
+        return [child.text or b"" for child in node.children if not child.is_named]
+
+    def _block(self, node: Node, *, fed: bool, repeated: bool) -> None:
+        before, self._repeated = self._repeated, self._repeated or repeated
+        if node.type == "for_statement":
+            names = tuple(
+                (self._text(one), unknown()) for one in node.named_children if one.type == "variable_name"
+            )
+            self._call((), names, (), fed=fed)
+        self._each(node, fed=fed)
+        self._repeated = before
+
+    def _pipeline(self, node: Node, *, fed: bool) -> None:
+        before, self._spawned = self._spawned, True
+        for number, child in enumerate(node.named_children):
+            self._visit(child, fed=fed or number > 0)
+        self._spawned = before
+
+    def _function(self, node: Node, *, fed: bool) -> None:
+        name = node.child_by_field_name("name")
+        body = node.child_by_field_name("body")
+        functions, repeated = self._functions, self._repeated
+        self._functions += (self._text(name) if name else "",)
+        self._repeated = True
+        for child in node.named_children:
+            if child != name:
+                self._visit(child, fed=fed)
+        if body is None:
+            self._refuse("a function without a body")
+        self._functions, self._repeated = functions, repeated
+
+    def _comment(self, node: Node) -> None:
+        if node.start_byte and self._source[node.start_byte - 1 : node.start_byte] not in b" \t\n;&|()":
+            self._refuse("a comment that begins inside a word")
+
+    def _redirected(self, node: Node, *, fed: bool) -> None:
+        redirects: list[Redirect] = []
+        body: Node | None = None
+        rest: list[tuple[Node, bool]] = []
+        for child in node.named_children:
+            if child.type == "heredoc_redirect":
+                fed = True
+                rest += self._heredoc(child, redirects)
+            elif child.type in ("file_redirect", "herestring_redirect"):
+                fed = self._redirect(child, redirects) or fed
+            else:
+                if body is not None:
+                    self._refuse("a redirection of several commands")
+                body = child
+        if body is not None and body.type == "command":
+            self._command(body, tuple(redirects), fed=fed)
+        else:
+            if redirects:
+                self._call((), (), tuple(redirects), fed=fed)
+            if body is not None:
+                self._visit(body, fed=fed)
+        for other, piped in rest:
+            self._visit(other, fed=piped)
+
+    def _redirect(self, node: Node, redirects: list[Redirect]) -> bool:
+        """Note a redirection; whether it is one of the input."""
+        if node.type == "herestring_redirect":
+            for child in node.named_children:
+                if child.type in _WORDS:
+                    self._word(child)
+                elif child.type != "file_descriptor":
+                    self._refuse("a here-string that cannot be read")
+            return True
+        operator = next((child.type for child in node.children if not child.is_named), "")
+        targets = [self._word(child) for child in node.named_children if child.type != "file_descriptor"]
+        if operator in ("<&", ">&", "<&-", ">&-") and all(
+            word.text is not None and re.fullmatch(r"\d*-?", word.text) for word in targets
+        ):
+            return operator.startswith("<")
+        writes = operator in _OUTPUT or operator == ">&"
+        if not targets or not (writes or operator == "<"):
+            self._refuse("a redirection that cannot be read")
+        redirects += [Redirect(word, writes) for word in targets[:1]]
+        if len(targets) > 1:
+            self._refuse("words behind a redirection")
+        return operator in ("<", "<>")
+
+    def _heredoc(self, node: Node, redirects: list[Redirect]) -> list[tuple[Node, bool]]:
+        """Check a here-document; what follows it on its first line."""
+        found = {child.type: child for child in node.children}
+        start, body, end = (found.get(f"heredoc_{name}") for name in ("start", "body", "end"))
+        if start is None or end is None:
+            self._refuse("a here-document without an end")
+            return []
+        raw = self._text(start)
+        quoted = raw[:1] in ("'", '"')
+        delimiter = raw[1:-1] if quoted else raw
+        if not re.fullmatch(r"\w+", delimiter):
+            self._refuse("a here-document with an odd delimiter")
+        text = self._text(body) if body is not None else ""
+        strip = "<<-" in found
+        lines = text.split("\n")
+        close = self._source[: end.end_byte].decode().rpartition("\n")[2]
+        after = self._source[end.end_byte : end.end_byte + 1]
+        if (close.lstrip("\t") if strip else close) != delimiter or after not in (b"", b"\n"):
+            self._refuse("a here-document that ends in an odd place")
+        if any((line.lstrip("\t") if strip else line) == delimiter for line in lines):
+            self._refuse("a here-document that ends twice")
+        if not quoted and re.search(r"`|\$[({\[]|\\", text):
+            self._refuse("commands inside a here-document")
+        rest: list[tuple[Node, bool]] = []
+        for child in node.named_children:
+            if child.type in ("heredoc_start", "heredoc_body", "heredoc_end", "file_descriptor"):
+                continue
+            if child.type in ("file_redirect", "herestring_redirect"):
+                self._redirect(child, redirects)
+            elif child.type in ("pipeline", "list", "command", "redirected_statement"):
+                rest.append((child, "|" in self._separators_before(node, child)))
+            else:
+                self._refuse("words behind a here-document")
+        return rest
+
+    def _separators_before(self, node: Node, child: Node) -> str:
+        begun = next(iter(node.children)).end_byte
+        return "|" if b"|" in self._source[begun : child.start_byte] or child.type == "pipeline" else ""
+
+    def _command(self, node: Node, redirects: tuple[Redirect, ...], *, fed: bool) -> None:
+        assignments: list[tuple[str, Word]] = []
+        words: list[Word] = []
+        mine = list(redirects)
+        for child in node.children:
+            if child.type == "variable_assignment":
+                assignments += self._assignments(child)
+            elif child.type == "command_name":
+                words += [self._word(one) for one in child.named_children] or [self._odd("no name")]
+            elif child.type in ("file_redirect", "herestring_redirect"):
+                fed = self._redirect(child, mine) or fed
+            elif child.type in _WORDS:
+                words.append(self._word(child))
+            else:
+                words.append(self._odd(f"{child.type} among its words"))
+        self._call(tuple(words), tuple(assignments), tuple(mine), fed=fed)
+
+    def _odd(self, why: str) -> Word:
+        self._refuse(why)
+        return unknown()
+
+    def _call(
+        self,
+        words: tuple[Word, ...],
+        assignments: tuple[tuple[str, Word], ...],
+        redirects: tuple[Redirect, ...],
+        *,
+        fed: bool,
+    ) -> None:
+        self._calls.append(
+            Call(words, assignments, redirects, fed, self._repeated, self._spawned, self._functions)
+        )
+
+    def _assignments(self, node: Node) -> tuple[tuple[str, Word], ...]:
+        found: list[tuple[str, Word]] = []
+        for one in node.named_children if node.type == "variable_assignments" else [node]:
+            name = one.child_by_field_name("name")
+            value = one.child_by_field_name("value")
+            if one.type != "variable_assignment" or name is None or name.type != "variable_name":
+                self._refuse("an assignment that cannot be read")
+                self._each(one, fed=False)
+                continue
+            if value is not None and value.type not in _WORDS:
+                self._refuse("an assignment of several values")
+                self._each(value, fed=False)
+            found.append((self._text(name), self._word(value) if value and value.type in _WORDS else unknown()))
+        return tuple(found)
+
+    def _declaration(self, node: Node) -> None:
+        names: list[tuple[str, Word]] = []
+        for child in node.named_children:
+            if child.type == "variable_assignment":
+                names += self._assignments(child)
+            elif child.type == "variable_name":
+                names.append((self._text(child), unknown()))
+            elif child.type != "word" or self._text(child) not in ("-x", "-r", "-g"):
+                self._refuse("a declaration that cannot be read")
+                self._visit(child, fed=False)
+        self._call((), tuple(names), (), fed=False)
+
+    def _test(self, node: Node) -> None:
+        for child in _leaves(node):
+            text = self._text(child)
+            if child.type in _WORDS:
+                self._word(child)
+            elif child.type == "test_operator":
+                if text not in _TESTS:
+                    self._refuse(f"the test {text}, which can run commands")
+            elif text not in _COMPARISONS and text not in ("[[", "]]", "[", "]"):
+                self._refuse(f"{text!r} in a test")
+
+    def _word(self, node: Node) -> Word:
+        try:
+            return joined(self._parts(node))
+        except Opaque as odd:
+            self._refuse(str(odd))
+            return unknown()
+
+    def _parts(self, node: Node) -> list[Part]:
+        kind = node.type
+        if kind == "process_substitution":
+            self._visit_inside(node)
+            return [Part(None, False, feeds=True, stream=True)]
+        if kind in _NEW_WORDS:
+            return [self._expansion(node)]
+        return self._written(node)
+
+    def _written(self, node: Node) -> list[Part]:
+        text = self._text(node)
+        match node.type:
+            case "word" | "number" | "extglob_pattern" | "regex":
+                return bare_parts(text)
+            case "raw_string":
+                return [Part(text[1:-1], True)]
+            case "ansi_c_string":
+                return [Part(ansi_c(text), True)]
+            case "string":
+                return self._string(node)
+            case "concatenation":
+                return self._concatenation(node)
+        if node.type != "brace_expression":
+            self._refuse(f"a {node.type.replace('_', ' ')} in a word")
+        return [Part(None, False)]
+
+    def _concatenation(self, node: Node) -> list[Part]:
+        parts: list[Part] = []
+        at = node.start_byte
+        for child in node.children:
+            if child.start_byte != at:
+                raise Opaque("a word with a gap")
+            parts += self._parts(child)
+            at = child.end_byte
+        if at != node.end_byte:
+            raise Opaque("a word with a gap")
+        return parts
+
+    def _string(self, node: Node) -> list[Part]:
+        parts: list[Part] = []
+        at, end = node.start_byte + 1, node.end_byte - 1
+        for child in node.named_children:
+            if child.type == "string_content":
+                continue
+            if child.type not in _NEW_WORDS:
+                raise Opaque(f"a {child.type} between quotes")
+            parts.append(Part(double_quoted(self._source[at : child.start_byte].decode()), True))
+            parts.append(self._expansion(child))
+            at = child.end_byte
+        parts.append(Part(double_quoted(self._source[at:end].decode()), True))
+        return parts
+
+    def _expansion(self, node: Node) -> Part:
+        text = self._text(node)
+        if node.type == "command_substitution":
+            self._visit_inside(node)
+            return Part(None, False, feeds=True)
+        if node.type == "arithmetic_expansion":
+            if not _SAFE_ARITHMETIC.fullmatch(text.lstrip("$").strip("()[]")):
+                self._refuse("arithmetic with names can run commands")
+        elif node.type == "expansion" and not _SAFE_EXPANSION.fullmatch(text):
+            self._refuse("an expansion that can run commands")
+        for child in node.named_children:
+            if child.type in ("command_substitution", "process_substitution"):
+                self._visit_inside(child)
+        value = self._values.get(text.strip("${}"))
+        return Part(None, False) if value is None or text.startswith("$(") else Part(value, True)
+
+    def _visit_inside(self, node: Node) -> None:
+        """The commands of a substitution: they run by themselves."""
+        before, self._spawned = self._spawned, True
+        self._visit(node, fed=False)
+        self._spawned = before
+
+
+def _leaves(node: Node) -> Iterator[Node]:
+    for child in node.children:
+        if child.type in _TEST_NODES:
+            yield from _leaves(child)
+        else:
+            yield child

@@ -1,0 +1,224 @@
+"""Pure: one simple command, by what is known of its program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from turnhub_permissions.programs import Effects, effects
+from turnhub_permissions.scene import Scene
+from turnhub_permissions.special import Find, Git, dangers, inner_of, shell_script
+from turnhub_permissions.words import Word, literal
+
+_SYSTEM: Final = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/opt/homebrew/bin/")
+_SHELL_NAMES: Final = "sh bash zsh dash ksh ash mksh fish csh tcsh rbash"
+_FREE_NAMES: Final = ": true false exit return break continue shift wait test set cd read pwd"
+_SHELLS: Final = frozenset(_SHELL_NAMES.split())
+_FREE: Final = frozenset(_FREE_NAMES.split())
+_DELETES: Final = frozenset(("rm", "rmdir", "unlink", "mv", "truncate", "tee", "cp"))
+_MOST_DEPTH: Final = 12
+
+
+class Commands:
+    """Notes what commands do in a scene; ``script`` reads a script that one of them would run."""
+
+    def __init__(self, scene: Scene, script: Callable[[str], None]) -> None:
+        self._scene = scene
+        self._script = script
+        self._depth = 0
+
+    def run(self, words: Sequence[Word], *, fed: bool = False, repeated: bool = False, many: bool = False) -> None:
+        """Note what ``words`` run. ``fed``: something is piped into them; ``many``: words are added by others."""
+        scene = self._scene
+        self._depth += 1
+        if self._depth > _MOST_DEPTH:
+            scene.opaque("it is wrapped too often")
+            return
+        name = self._name(words[0], fed=fed)
+        if name is None:
+            return
+        words = (literal(name), *words[1:])
+        args = words[1:]
+        dangers(scene, name, args)
+        if many and name in _DELETES:
+            scene.danger("does so to whatever is found", name)
+        self._dispatch(name, words, args, fed=fed, repeated=repeated, many=many)
+
+    def _name(self, word: Word, *, fed: bool) -> str | None:
+        """The program's name, without the directories where programs are; None where it cannot be told."""
+        scene = self._scene
+        text = word.text
+        if text is None or word.pattern is not None:
+            scene.opaque("what it runs is only known when it runs", word.shown)
+            if word.feeds or fed:
+                scene.danger("runs what nobody has seen", word.shown)
+            return None
+        if not text or not text.isascii() or not re.fullmatch(r"[\w./~+:@%\[\]-]+", text) or text.startswith("="):
+            scene.opaque("an odd name of a program", text)
+            return None
+        base = text.rpartition("/")[2]
+        if "/" not in text or any(text == directory + base for directory in _SYSTEM):
+            return "test" if base == "[" else base
+        dangers(scene, base, ())
+        return text
+
+    def _dispatch(
+        self, name: str, words: Sequence[Word], args: Sequence[Word], *, fed: bool, repeated: bool, many: bool
+    ) -> None:
+        scene, tables = self._scene, self._scene.tables
+        if name in tables.wrappers:
+            self._wrapped(name, words, args, fed=fed, repeated=repeated)
+        elif name in _SHELLS:
+            self._shell(words, args, fed=fed)
+        elif name == "eval":
+            self._eval(words, args)
+        elif name in (".", "source"):
+            scene.run(words, name)
+            scene.opaque("it runs a file in this shell", name)
+            if any(word.feeds for word in args):
+                scene.danger("runs what nobody has seen", name)
+        elif name == "cd":
+            self._cd(words, args, repeated=repeated)
+        elif name == "find":
+            self._find(words, args)
+        elif name == "git":
+            Git(scene).run(words, args)
+        elif (program := tables.programs.get(name)) is not None and name not in tables.opaque:
+            self._known(program.name, words, effects(program, args, literal(".")), many=many)
+        else:
+            self._open(name, words, args, fed=fed)
+
+    def _known(self, name: str, words: Sequence[Word], found: Effects, *, many: bool) -> None:
+        scene = self._scene
+        scene.run(words, name, free=name in _FREE or name in ("test", "["))
+        for why in found.opaque:
+            scene.opaque(why, name)
+        for why in found.danger:
+            scene.danger(why, name)
+        if any(word.pattern and not word.prefix for word in words[1:]) and scene.flag_like_files():
+            scene.opaque("a wildcard that may become a flag", name)
+        if many:
+            scene.opaque("its arguments are only known when it runs", name)
+        note(scene, found)
+
+    def _open(self, name: str, words: Sequence[Word], args: Sequence[Word], *, fed: bool) -> None:
+        """A program of which no table tells what its arguments do: it needs a rule."""
+        scene, tables = self._scene, self._scene.tables
+        base = name.rpartition("/")[2]
+        scene.run(words, name)
+        if base in tables.opaque:
+            scene.opaque("it runs what it is told, in ways that are not read here", name)
+        inline = tables.inline.get(re.sub(r"(?<=[a-z])[\d.]+$", "", base)) or tables.inline.get(base)
+        if inline:
+            self._inline(name, inline, args, fed=fed)
+        for word in args:
+            if why := scene.mentions(word):
+                scene.danger(why, word.shown)
+        if base in tables.forms and any(word.text is None and word.may_be_flag for word in args):
+            scene.opaque("a word that is only known when it runs may be a flag", name)
+
+    def _inline(self, name: str, flags: frozenset[str], args: Sequence[Word], *, fed: bool) -> None:
+        scene = self._scene
+        letters = {flag[1] for flag in flags if re.fullmatch(r"-\w", flag)}
+        operand = False
+        for word in args:
+            text = word.prefix
+            operand = operand or not text.startswith("-")
+            clustered = re.match(r"-[A-Za-z]+", text) and not operand and letters & set(text[1:])
+            if (
+                text.partition("=")[0] in flags
+                or clustered
+                or any(text.startswith(f) for f in flags if len(f) == 2 and f[0] == "-")
+            ):
+                scene.opaque("it runs the text in its arguments", name)
+            if word.feeds:
+                scene.danger("runs what nobody has seen", name)
+        if fed and not any(not word.prefix.startswith("-") for word in args):
+            scene.danger("runs what is piped into it", name)
+
+    def _wrapped(
+        self, name: str, words: Sequence[Word], args: Sequence[Word], *, fed: bool, repeated: bool
+    ) -> None:
+        scene = self._scene
+        wrapper = scene.tables.wrappers[name]
+        itself = bool(wrapper.settings.get("itself"))
+        scene.run(words, name, free=not itself)
+        if danger := wrapper.settings.get("danger"):
+            scene.danger(str(danger), name)
+        inner = inner_of(scene, wrapper, args)
+        if not inner:
+            return
+        if wrapper.settings.get("text"):
+            if any(word.text is None for word in inner):
+                scene.opaque("what it runs is only known when it runs", name)
+            else:
+                self._script(" ".join(word.text or "" for word in inner))
+            return
+        self.run(inner, fed=fed, repeated=repeated, many=bool(wrapper.settings.get("appends")))
+
+    def _shell(self, words: Sequence[Word], args: Sequence[Word], *, fed: bool) -> None:
+        scene = self._scene
+        name = words[0].shown
+        found = shell_script(args)
+        if found.opaque:
+            scene.opaque(found.opaque, name)
+        if found.script is not None:
+            scene.run(words, name, free=True)
+            if found.script.text is None:
+                scene.opaque("the script is only known when it runs", name)
+                scene.danger("runs what nobody has seen", name)
+            else:
+                self._script(found.script.text)
+        elif found.file is not None:
+            self._open(name, words, args, fed=False)
+            if found.file.text is None:
+                scene.danger("runs what nobody has seen", name)
+        else:
+            scene.run(words, name)
+            why = "runs what is piped into it" if fed or found.stdin else "opens a shell"
+            scene.danger(why, name)
+
+    def _eval(self, words: Sequence[Word], args: Sequence[Word]) -> None:
+        scene = self._scene
+        scene.run(words, "eval", free=True)
+        if any(word.text is None or word.pattern is not None for word in args):
+            scene.opaque("the script is only known when it runs", "eval")
+            scene.danger("runs what nobody has seen", "eval")
+        elif args:
+            self._script(" ".join(word.text or "" for word in args))
+
+    def _cd(self, words: Sequence[Word], args: Sequence[Word], *, repeated: bool) -> None:
+        scene = self._scene
+        scene.run(words, "cd", free=True)
+        targets = [word for word in args if word.text not in ("-L", "-P", "--")]
+        target = targets[0] if targets else Word("~", "~", "~", tilde=True)
+        places = scene.places(target) if len(targets) < 2 and target.prefix[:1] not in ("-", "+") else None
+        if places is None or target.pattern is not None:
+            scene.ground = replace(scene.ground, cwds=())
+            scene.opaque("where it goes is only known when it runs", "cd")
+            return
+        scene.read(target, listing=True)
+        cwds = (*scene.ground.cwds, *(path for place in places for path in place.spellings()))
+        scene.ground = replace(scene.ground, cwds=tuple(dict.fromkeys(cwds)))
+        if len(scene.ground.cwds) > 16:
+            scene.ground = replace(scene.ground, cwds=())
+
+    def _find(self, words: Sequence[Word], args: Sequence[Word]) -> None:
+        self._scene.run(words, "find")
+        for inner in Find(self._scene).read(args):
+            self.run(inner, many=True)
+
+
+def note(scene: Scene, found: Effects) -> None:
+    """Note the files that a program reads and writes."""
+    for word in found.lists:
+        scene.read(word, listing=True)
+    for word in found.reads:
+        scene.read(word)
+    for word in found.whole:
+        scene.read_whole(word)
+    for word in found.writes:
+        scene.write(word)

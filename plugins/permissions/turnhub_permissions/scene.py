@@ -1,0 +1,174 @@
+"""Pure: what has been found out about a shell command so far: its acts, and where it may stand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from posixpath import isabs
+from typing import Final
+
+from msgspec.structs import replace
+
+from turnhub_permissions.acts import Act
+from turnhub_permissions.paths import Ground, Place, glob_escaped
+from turnhub_permissions.places import FREE, could_be_secret, guarded, root_of_much, secret, whole_secret
+from turnhub_permissions.tables import Tables
+from turnhub_permissions.words import UNKNOWN, Word
+
+_LONGEST: Final = 160
+_ALL_OF: Final = re.compile(r"(.*/)[.*?]*\*[.*?]*")
+
+
+class Scene:
+    """Acts in the order in which they were found. ``ground.cwds`` grows with every ``cd``; empty: nobody knows."""
+
+    def __init__(self, ground: Ground, tables: Tables) -> None:
+        self.ground = ground
+        self.tables = tables
+        self.acts: list[Act] = []
+
+    def opaque(self, why: str, about: str = "") -> None:
+        """Note that something cannot be told."""
+        self.acts.append(Act(kind="note", about=told(about), opaque=why))
+
+    def danger(self, why: str, about: str = "") -> None:
+        """Note a danger."""
+        self.acts.append(Act(kind="note", about=told(about), danger=why))
+
+    def hard(self, why: str, about: str = "") -> None:
+        """Note what is never allowed."""
+        self.acts.append(Act(kind="note", about=told(about), hard=why, danger=why))
+
+    def run(self, words: Sequence[Word], name: str, *, free: bool = False) -> None:
+        """Something is run, by the name ``name``."""
+        shown = (name, *(word.shown for word in words[1:]))
+        self.acts.append(Act(kind="run", about=told(" ".join(shown)), words=shown, free=free))
+
+    def flag_like_files(self) -> bool:
+        """Whether a wildcard could become a flag, since a file is called like one."""
+        resolver = self.ground.resolver
+        return any(
+            resolver.expand(f"{glob_escaped(cwd)}/-*") != () for cwd in self.ground.cwds or (self.ground.cwd,)
+        )
+
+    def places(self, word: Word) -> tuple[Place, ...] | None:
+        """The places that a word names; None where nobody knows."""
+        text = word.text
+        if text is None or not text:
+            return None
+        if word.tilde and not (text == "~" or text.startswith("~/")):
+            return None
+        if not word.tilde and text.startswith("~"):
+            text = "./" + text
+        if not self.ground.cwds and not (isabs(text) or word.tilde):
+            return None
+        ground = self.ground if self.ground.cwds else replace(self.ground, cwds=(self.ground.cwd,))
+        pattern = word.pattern
+        if pattern is not None and re.search(r"[*?\[]", pattern.replace("[*]", "").replace("[?]", "")) is None:
+            pattern = None
+        return ground.places(text, pattern=pattern) or None
+
+    def read(self, word: Word, *, listing: bool = False) -> None:
+        """A file is read; ``listing``: only its name and what kind of file it is."""
+        if word.text == "-" or word.text in FREE or word.stream:
+            return
+        places = self.places(word)
+        about = told(f"reads {word.shown}")
+        if places is None:
+            self.acts.append(
+                Act(kind="read", about=about, opaque="which file it reads is only known when it runs")
+            )
+            return
+        why = None if listing else self._secret(places)
+        if why is None and not listing and word.pattern and could_be_secret(word.pattern):
+            why = "it may read secrets"
+        self.acts.append(self._at("read", about, places, "Read", danger=why))
+
+    def read_whole(self, word: Word) -> None:
+        """A directory is read with all that is in it."""
+        for place in self.places(word) or ():
+            if why := whole_secret(place, self.ground, self.tables):
+                self.acts.append(self._at("read", f"reads all of {word.shown}", (place,), "Read", danger=why))
+
+    def write(self, word: Word) -> None:
+        """A file is written, made or deleted."""
+        if word.text == "-" or word.text in FREE or word.stream:
+            return
+        places = self.places(word)
+        about = told(f"writes {word.shown}")
+        if places is None:
+            self.acts.append(
+                Act(kind="write", about=about, opaque="which file it writes is only known when it runs")
+            )
+            return
+        hard = next(
+            (f"{path} is a disk" for one in places for path in one.spellings() if self.tables.disks.match(path)),
+            None,
+        )
+        self.acts.append(self._at("write", about, places, "Edit", danger=hard or self._unsafe(places), hard=hard))
+
+    def roots(self, word: Word) -> str | None:
+        """What a word names that is too much to be deleted or given away: ``/``, a home, a system directory."""
+        if word.text is None:
+            return None
+        found = list(self.places(word) or ())
+        if word.pattern is not None and (
+            match := _ALL_OF.fullmatch(word.text if "/" in word.text else "./" + word.text)
+        ):
+            whole = Word(match[1], match[1], match[1], tilde=word.tilde)
+            found += self.places(whole) or ()
+        return root_of_much(found, self.ground, self.tables)
+
+    def mentions(self, word: Word) -> str | None:
+        """Why an argument of a program of which nothing is known looks like a secret file."""
+        text = word.text
+        if text is None:
+            text = word.prefix
+        if not text or re.search(r"\s", text) or "://" in text:
+            return None
+        pieces = {text, *re.split(r"[=:,@]", text)[1:]}
+        if re.match(r"-[A-Za-z].", text):
+            pieces.add(text[2:])
+        for piece in pieces:
+            if len(piece) > 1 and not piece.startswith("-"):
+                tilde = piece.startswith("~")
+                found = self.places(Word(piece, piece, piece, piece if word.pattern else None, tilde)) or ()
+                if why := self._secret(found):
+                    return why
+        return "it may read secrets" if word.pattern and could_be_secret(word.pattern) else None
+
+    def _secret(self, places: Sequence[Place]) -> str | None:
+        return next((why for one in places if (why := secret(one, self.ground, self.tables))), None)
+
+    def _unsafe(self, places: Sequence[Place]) -> str | None:
+        outside = next((one for one in places if not self.ground.within(one)), None)
+        if outside is not None:
+            return f"{outside.real} is outside of the working directory"
+        why = next((why for one in places if (why := guarded(one, self.ground, self.tables))), None)
+        return why or self._secret(places)
+
+    def _at(
+        self,
+        kind: str,
+        about: str,
+        places: tuple[Place, ...],
+        tool: str,
+        *,
+        danger: str | None = None,
+        hard: str | None = None,
+    ) -> Act:
+        return Act(
+            kind=kind,  # type: ignore[arg-type]
+            about=about,
+            places=places,
+            path_tool=tool,
+            inside=all(self.ground.within(one) for one in places),
+            danger=danger,
+            hard=hard,
+        )
+
+
+def told(text: str) -> str:
+    """What an act is about, for people: unknown parts as dots, and not too long."""
+    plain = text.replace(UNKNOWN, "…") or "the command"
+    return plain if len(plain) <= _LONGEST else plain[: _LONGEST - 1] + "…"

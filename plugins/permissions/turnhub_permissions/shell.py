@@ -1,0 +1,94 @@
+"""Pure: a shell command as the acts it comes down to."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from msgspec.structs import replace
+
+from turnhub_permissions.acts import Act
+from turnhub_permissions.paths import Ground
+from turnhub_permissions.reading import Reader
+from turnhub_permissions.running import Commands
+from turnhub_permissions.scene import Scene
+from turnhub_permissions.script import Call, Script
+from turnhub_permissions.tables import Tables
+
+_MOST_NESTED: Final = 6
+_MOST_CALLS: Final = 400
+_MOVES: Final = frozenset(("cd", "chdir", "pushd", "popd"))
+_BOMB: Final = re.compile(r"(\S{1,20})\s{0,9}\(\s{0,9}\)\s{0,9}\{\s{0,9}\1\s{0,9}\|\s{0,9}\1")
+
+
+class Shell:
+    """Reads commands with one set of tables. Not for several threads at once."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._reader = Reader()
+
+    def acts(self, command: str, ground: Ground) -> list[Act]:
+        """What ``command`` does when it is run at ``ground``."""
+        scene = Scene(ground, self._tables)
+        if _BOMB.search(command):
+            scene.hard("a fork bomb")
+        _Run(scene, self._reader).script(command, 0)
+        return scene.acts
+
+
+class _Run:
+    def __init__(self, scene: Scene, reader: Reader) -> None:
+        self._scene = scene
+        self._reader = reader
+
+    def script(self, text: str, depth: int, *, repeated: bool = False) -> None:
+        """Note what a script does. ``repeated``: it may run more than once."""
+        scene = self._scene
+        if depth > _MOST_NESTED:
+            scene.opaque("scripts are nested too deeply")
+            return
+        script = self._reader.read(text, scene.ground.home)
+        for why in script.opaque:
+            scene.opaque(why)
+        if len(script.calls) > _MOST_CALLS or len(scene.acts) > _MOST_CALLS * 4:
+            scene.opaque(f"it has more than {_MOST_CALLS} commands")
+            return
+        self._moves(script, depth, repeated=repeated)
+        for call in script.calls:
+            self._call(call, depth)
+
+    def _moves(self, script: Script, depth: int, *, repeated: bool) -> None:
+        """Forget the working directory where the order of its changes cannot be told."""
+        moving = [call for call in script.calls if any(word.text in _MOVES for word in call.words)]
+        if not moving:
+            return
+        if depth or repeated or any(call.repeated for call in moving) or any(call.inside for call in script.calls):
+            self._scene.ground = replace(self._scene.ground, cwds=())
+            if repeated:
+                self._scene.opaque("it changes its working directory more than once")
+
+    def _call(self, call: Call, depth: int) -> None:
+        for name, _ in call.assignments:
+            self._assigned(name)
+        for redirect in call.redirects:
+            if redirect.writes:
+                self._scene.write(redirect.target)
+            else:
+                self._scene.read(redirect.target)
+        if not call.words:
+            return
+        called = call.words[0].text
+        if called is not None and called in call.inside:
+            if call.spawned:
+                self._scene.hard("a fork bomb", called)
+            else:
+                self._scene.opaque("a function that calls itself", called)
+        commands = Commands(self._scene, lambda text: self.script(text, depth + 1, repeated=call.repeated))
+        commands.run(call.words, fed=call.fed, repeated=call.repeated)
+
+    def _assigned(self, name: str) -> None:
+        tables = self._scene.tables
+        own = re.fullmatch(r"[a-z_][a-z0-9_]*", name) and name not in tables.special_variables
+        if not own and name not in tables.safe_variables:
+            self._scene.opaque(f"the variable {name} may change what is run")

@@ -1,0 +1,323 @@
+"""Pure: programs whose arguments follow rules of their own: wrappers, shells, find, git; and dangerous forms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from turnhub_permissions.programs import Program, effects
+from turnhub_permissions.scene import Scene
+from turnhub_permissions.tables import Form
+from turnhub_permissions.words import Word, literal, unknown
+
+_GIT_SAFE: Final = re.compile(
+    r"(?:color\.\w+|core\.quotepath|advice\.\w+|user\.name|user\.email|init\.defaultbranch|log\.showsignature)=[^\n!]*",
+    re.IGNORECASE,
+)
+_RECURSIVE: Final = re.compile(r"-[A-Za-z]*[rR][A-Za-z]*|--r(?:e(?:c(?:u(?:r(?:s(?:i(?:v(?:e)?)?)?)?)?)?)?)?")
+
+
+def dangers(scene: Scene, name: str, args: Sequence[Word]) -> None:
+    """Note why a call is dangerous, or never allowed, by its form."""
+    tables = scene.tables
+    base = name.rpartition("/")[2]
+    texts = [word.shown for word in args]
+    if base in tables.hard_programs or base.startswith("mkfs."):
+        scene.hard(f"{base} is never run from here", name)
+    if base in ("init", "telinit") and texts[:1] in (["0"], ["6"]):
+        scene.hard("it stops the machine", name)
+    if base == "systemctl" and {"poweroff", "reboot", "halt", "kexec", "rescue", "emergency"} & set(texts):
+        scene.hard("it stops the machine", name)
+    if base == "dd" and any(text.startswith("of=") and tables.disks.match(text[3:]) for text in texts):
+        scene.hard("it overwrites a disk", name)
+    if base in tables.dangerous:
+        scene.danger(tables.dangerous[base], name)
+    for form in tables.forms.get(base, ()):
+        if base != "git" and _fits(form, args):
+            scene.danger(form.why, f"{name} {' '.join(form.words)}".strip())
+    if base in ("rm", "chmod", "chown", "chgrp", "mv", "shred", "srm"):
+        _much(scene, base, args, texts)
+
+
+def _much(scene: Scene, base: str, args: Sequence[Word], texts: Sequence[str]) -> None:
+    recursive = base in ("mv", "shred", "srm") or any(_RECURSIVE.fullmatch(text) for text in texts)
+    if not recursive:
+        return
+    operands = [word for word in args if not word.prefix.startswith("-")]
+    if base == "mv":
+        operands = operands[:-1]
+    for word in operands:
+        if root := scene.roots(word):
+            scene.hard(f"it would take {root} away", base)
+    if "--no-preserve-root" in texts:
+        scene.hard("it would take / away", base)
+
+
+def _fits(form: Form, args: Sequence[Word]) -> bool:
+    plain = [word.shown for word in args if not word.prefix.startswith("-")]
+    if tuple(plain[: len(form.words)]) != form.words:
+        return False
+    if form.flags and not any(_is_flag(word.shown, flag) for word in args for flag in form.flags):
+        return False
+    rest = plain[len(form.words) :] + [word.shown for word in args if word.shown == "--"]
+    return not form.starts or any(
+        text == start or (start in "+:" and text.startswith(start)) for text in rest for start in form.starts
+    )
+
+
+def _is_flag(text: str, flag: str) -> bool:
+    if not text.startswith("-"):
+        return False
+    if flag.startswith("--"):
+        name = text.partition("=")[0]
+        return flag == name or (len(name) > 3 and flag.startswith(name))
+    return not text.startswith("--") and flag[1] in text[1:]
+
+
+def inner_of(scene: Scene, wrapper: Program, args: Sequence[Word]) -> tuple[Word, ...]:
+    """What a wrapper runs; nothing where it runs nothing, or nobody can tell (which is noted)."""
+    settings = wrapper.settings
+    lookups = str(settings.get("lookups", "")).split()
+    rest = list(args)
+    while rest and (rest[0].may_be_flag or rest[0].text is None):
+        text = rest[0].text
+        if text is None:
+            scene.opaque("what it runs is only known when it runs", wrapper.name)
+            return ()
+        if text == "--":
+            rest.pop(0)
+            break
+        if text in lookups:
+            return ()
+        taken = _flag_words(wrapper, text)
+        if not taken:
+            scene.opaque(f"nothing is known of its flag {text}", wrapper.name)
+            return ()
+        del rest[:taken]
+    if settings.get("assigns"):
+        while rest and re.match(r"\w+=", rest[0].prefix):
+            _variable(scene, rest.pop(0).prefix.partition("=")[0])
+    for word in rest[: int(settings.get("operands", 0))]:
+        if word.text is None or word.prefix.startswith("-"):
+            scene.opaque("its own arguments cannot be told", wrapper.name)
+    del rest[: int(settings.get("operands", 0))]
+    if not rest and settings.get("alone") == "opaque":
+        scene.danger("shows the environment, with its secrets", wrapper.name)
+    if not rest and "default" in settings:
+        rest = [literal(str(settings["default"]))]
+    return tuple(rest)
+
+
+def _variable(scene: Scene, name: str) -> None:
+    if name not in scene.tables.safe_variables:
+        scene.opaque(f"the variable {name} may change what is run")
+
+
+def _flag_words(wrapper: Program, text: str) -> int:
+    """How many words a flag of a wrapper takes, itself included; 0 where it is not known."""
+    if wrapper.settings.get("digits") and re.fullmatch(r"-\d+", text):
+        return 1
+    name, equals, _ = text.partition("=")
+    kind = wrapper.kinds.get(name if equals else text)
+    if text.startswith("--") or kind is not None:
+        if kind in ("optional", "either") or (kind == "flags" and not equals):
+            return 1
+        return (1 if equals else 2) if kind == "values" else 0
+    for at in range(1, len(text)):
+        kind = wrapper.kinds.get("-" + text[at])
+        if kind in ("values", "optional"):
+            return 1 if text[at + 1 :] or kind == "optional" else 2
+        if kind not in ("flags", "either"):
+            return 0
+    return 1
+
+
+class ShellCall(Struct, frozen=True):
+    """What a shell is told to run: a script in its arguments, a file, or its input."""
+
+    script: Word | None = None
+    file: Word | None = None
+    stdin: bool = False
+    opaque: str | None = None
+
+
+def shell_script(args: Sequence[Word]) -> ShellCall:
+    """How a shell is called."""
+    rest = list(args)
+    command = stdin = False
+    opaque: str | None = None
+    while rest and rest[0].may_be_flag:
+        word = rest.pop(0)
+        text = word.text
+        if text == "--":
+            break
+        if text == "-" or text is None:
+            opaque = opaque or (None if text else "a word that is only known when it runs may be a flag")
+            if text is None:
+                return ShellCall(file=word, opaque=opaque)
+            break
+        if text in ("-o", "+o") and rest:
+            rest.pop(0)
+            continue
+        if not re.fullmatch(r"-[euxvflcs]+", text) and text not in ("--norc", "--noprofile", "--posix", "-euo"):
+            opaque = f"nothing is known of its flag {text}"
+        if re.fullmatch(r"-[a-z]*o", text) and rest:
+            rest.pop(0)
+        command = command or ("c" in text and not text.startswith("--"))
+        stdin = stdin or ("s" in text and not text.startswith("--"))
+    if command:
+        return ShellCall(script=rest[0] if rest else unknown(), opaque=opaque)
+    if stdin or not rest:
+        return ShellCall(stdin=stdin, opaque=opaque)
+    return ShellCall(file=rest[0], opaque=opaque)
+
+
+class Find:
+    """Reads the arguments of find."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._kinds = scene.tables.programs["find"].kinds
+        self._starts: list[Word] = []
+
+    def read(self, args: Sequence[Word]) -> list[tuple[Word, ...]]:
+        """Note what find does; the commands that it runs."""
+        scene, inner = self._scene, []
+        words = iter(args)
+        expression = False
+        for word in words:
+            text = word.text
+            expression = expression or word.prefix[:1] in ("-", "(", "!")
+            if text is None:
+                if word.may_be_flag:
+                    scene.opaque("a word that is only known when it runs may be a flag", "find")
+                elif not expression:
+                    self._start(word)
+            elif not expression or re.match(r"[./\w~]", text):
+                self._start(word)
+            elif self._kinds.get(text) == "runs":
+                inner.append(self._inner(words))
+            elif not self._test(text, words):
+                scene.opaque(f"nothing is known of its test {text}", "find")
+        if not self._starts:
+            self._start(literal("."))
+        return [one for one in inner if one]
+
+    def _start(self, word: Word) -> None:
+        self._starts.append(word)
+        self._scene.read(word, listing=True)
+
+    def _test(self, text: str, words: Iterator[Word]) -> bool:
+        scene = self._scene
+        kind = self._kinds.get(text)
+        if kind == "flags" or re.fullmatch(r"-O\d", text):
+            return True
+        if text == "-delete":
+            scene.danger("deletes what it finds", "find")
+            for word in self._starts or [literal(".")]:
+                scene.write(word)
+                if root := scene.roots(word):
+                    scene.hard(f"it would take {root} away", "find")
+            return True
+        if text.startswith("-fprint") or text == "-fls":
+            scene.write(next(words, unknown()))
+            if text == "-fprintf":
+                next(words, None)
+            return True
+        if kind == "reads" or re.fullmatch(r"-newer[aBcm][aBcmt]", text):
+            value = next(words, unknown())
+            if not text.endswith("t"):
+                scene.read(value, listing=True)
+            return True
+        return kind == "values" and next(words, None) is not None
+
+    def _inner(self, words: Iterator[Word]) -> tuple[Word, ...]:
+        found: list[Word] = []
+        for word in words:
+            if word.text == ";" or (word.text == "+" and found and found[-1].text is None):
+                break
+            found.append(unknown() if "{}" in word.shown else word)
+        else:
+            self._scene.opaque("the command that it runs has no end", "find")
+        return tuple(found)
+
+
+class Git:
+    """Reads calls of git."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._kinds = scene.tables.programs["git"].kinds
+
+    def run(self, words: Sequence[Word], args: Sequence[Word]) -> None:
+        """Note what a call of git does."""
+        scene = self._scene
+        rest = self._globals(list(args))
+        if (
+            any(not scene.ground.within(scene.ground.place(cwd)) for cwd in scene.ground.cwds)
+            or not scene.ground.cwds
+        ):
+            scene.opaque("git runs what the settings of another directory say", "git")
+        name = rest[0].text if rest else "help"
+        scene.run((literal("git"), *rest), "git")
+        if name is None or not re.fullmatch(r"[a-z][a-z-]*|--version|--help", name):
+            scene.opaque("what it does is only known when it runs", "git")
+            return
+        self._dangers(rest)
+        program = scene.tables.git.get(name.removeprefix("--"))
+        found = effects(program, rest[1:], literal(".")) if program else None
+        if found is None:
+            self._open(name, rest[1:])
+            return
+        for why in found.opaque:
+            scene.opaque(why, f"git {name}")
+        self._secrets(rest[1:])
+
+    def _globals(self, rest: list[Word]) -> list[Word]:
+        scene = self._scene
+        while rest and rest[0].may_be_flag:
+            text = rest[0].text
+            if text in ("--version", "--help"):
+                break
+            if text is not None and self._kinds.get(text) == "flags":
+                del rest[0]
+            elif text == "-C" and len(rest) > 1 and (places := scene.places(rest[1])):
+                scene.read(rest[1], listing=True)
+                cwds = (*scene.ground.cwds, *(place.real for place in places))
+                scene.ground = replace(scene.ground, cwds=cwds)
+                del rest[:2]
+            elif text == "-c" and len(rest) > 1 and rest[1].text and _GIT_SAFE.fullmatch(rest[1].text):
+                del rest[:2]
+            else:
+                scene.opaque(f"{rest[0].shown} can make it run something", "git")
+                del rest[
+                    : 2 if text in ("-c", "-C", "--git-dir", "--work-tree", "--namespace", "--exec-path") else 1
+                ]
+        return rest
+
+    def _dangers(self, rest: Sequence[Word]) -> None:
+        for form in self._scene.tables.forms["git"]:
+            if _fits(form, rest):
+                self._scene.danger(form.why, f"git {' '.join(form.words)}")
+
+    def _open(self, name: str, args: Sequence[Word]) -> None:
+        scene = self._scene
+        self._secrets(args)
+        forms = [form for form in scene.tables.forms["git"] if form.words[0] == name]
+        if forms and any(word.text is None and word.may_be_flag for word in args):
+            scene.opaque("a word that is only known when it runs may be a flag", f"git {name}")
+        for word in args:
+            flag = word.prefix.partition("=")[0]
+            if (
+                len(flag) > 5 and any(one.startswith(flag) and kind == "runs" for one, kind in self._kinds.items())
+            ) or flag in ("-x", "--exec"):
+                scene.opaque(f"{flag} makes it run something", f"git {name}")
+
+    def _secrets(self, args: Sequence[Word]) -> None:
+        for word in args:
+            if why := self._scene.mentions(word):
+                self._scene.danger(why, word.shown)

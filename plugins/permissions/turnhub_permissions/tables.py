@@ -1,0 +1,91 @@
+"""What is known of programs, wrappers and dangers: the data files, read once."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from msgspec import Struct
+
+from turnhub_permissions.paths import PathPattern, path_pattern
+from turnhub_permissions.programs import Program, programs
+
+
+class Form(Struct, frozen=True):
+    """A dangerous form of a program: all of what it names has to hold."""
+
+    program: str
+    words: tuple[str, ...]
+    flags: tuple[str, ...]
+    starts: tuple[str, ...]
+    why: str
+
+
+class Tables(Struct, frozen=True):
+    """All data. ``forms`` by program; ``secret`` and ``guarded`` name places."""
+
+    programs: Mapping[str, Program]
+    git: Mapping[str, Program]
+    wrappers: Mapping[str, Program]
+    dangerous: Mapping[str, str]
+    forms: Mapping[str, tuple[Form, ...]]
+    secret: tuple[PathPattern, ...]
+    secret_names: re.Pattern[str]
+    harmless_names: re.Pattern[str]
+    guarded_names: re.Pattern[str]
+    hard_programs: frozenset[str]
+    disks: re.Pattern[str]
+    roots: frozenset[str]
+    opaque: frozenset[str]
+    inline: Mapping[str, frozenset[str]]
+    safe_variables: frozenset[str]
+    special_variables: frozenset[str]
+
+
+def load() -> Tables:
+    """The tables that come with this package."""
+    dangers = _read("dangers.toml")
+    forms: dict[str, tuple[Form, ...]] = {}
+    for one in dangers["forms"]:
+        form = Form(
+            program=one["program"],
+            words=tuple(one.get("words", "").split()),
+            flags=tuple(one.get("flags", "").split()),
+            starts=tuple(one.get("starts", "").split()),
+            why=one["why"],
+        )
+        forms[form.program] = (*forms.get(form.program, ()), form)
+    return Tables(
+        programs=programs(_read("programs.toml")),
+        git=programs(_read("git.toml")),
+        wrappers=programs(_read("wrappers.toml")),
+        dangerous=_spread(dangers["programs"]),
+        forms=forms,
+        secret=tuple(path_pattern(text) for text in dangers["secrets"]["patterns"].split()),
+        secret_names=_names(dangers["secrets"]["names"]),
+        harmless_names=_names(dangers["secrets"]["except"]),
+        guarded_names=_names(dangers["guarded"]["names"]),
+        hard_programs=frozenset(dangers["hard"]["programs"].split()),
+        disks=re.compile(dangers["hard"]["disks"]),
+        roots=frozenset(dangers["hard"]["roots"].split()),
+        opaque=frozenset(dangers["opaque"]["names"].split()),
+        inline={name: frozenset(flags.split()) for name, flags in _spread(dangers["opaque"]["inline"]).items()},
+        safe_variables=frozenset(dangers["environment"]["safe"].split()),
+        special_variables=frozenset(dangers["environment"]["special"].split()),
+    )
+
+
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads(files("turnhub_permissions").joinpath(name).read_text(encoding="utf-8"))
+
+
+def _spread(table: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for names, value in table.items() for name in names.split()}
+
+
+def _names(text: str) -> re.Pattern[str]:
+    """File names with ``*``, as one expression, upper and lower case alike."""
+    return re.compile("|".join(re.escape(name).replace(r"\*", ".*") for name in text.split()), re.IGNORECASE)
