@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from turnhub_tmux.bridge.decisions import Allow, Deny
 from turnhub_tmux.bridge.facts import PermissionAsked
 from turnhub_tmux.bridge.posts import questions_of
-from turnhub_tmux.requests import by_keyboard, decision_of, is_about, of_dialog, reply_of, request_of
-from turnhub_tmux.screen.answers import CannotAnswerError, Choose, Mean, Words
+from turnhub_tmux.requests import by_keyboard, decision_of, is_about, of_dialog, refusals, reply_of, request_of
+from turnhub_tmux.screen.answers import CannotAnswerError, Choose, Leave, Mean, Talk, Words
 from turnhub_tmux.screen.manifest import Manifest
 from turnhub_tmux.screen.reader import read
 from turnhub_tmux.screen.types import Dialog
-from turnhub_tmux.transcript.facts import Used
 
 from hub import Answered, Settlement, WithdrawnAsk
 from hub.testing import allow, answer, deny, respond
@@ -22,10 +22,16 @@ from hub.testing import allow, answer, deny, respond
 COLOUR = {"question": "Which colour?", "header": "Colour", "options": [{"label": "Red"}, {"label": "Blue"}]}
 SIZE = {"question": "Which size?", "header": "Size", "options": [{"label": "Small"}, {"label": "Large"}]}
 ASKED = {"questions": [COLOUR]}
+TOPPINGS = {"question": "Which toppings do you want on the pizza?", "options": [], "multiSelect": True}
 
 
 def answered(settlement: Settlement) -> Answered:
     return Answered(ask_id="ask", settlement=settlement)
+
+
+REVIEWED = Answered(
+    ask_id="ask", settlement=answer({"Which colour?": "ham", "Which size?": "Large"})
+)  # what the saved page shows
 
 
 @pytest.fixture
@@ -40,20 +46,31 @@ def dialog(pane: Callable[[str], bytes], claude: Manifest) -> Callable[[str], Di
     return of
 
 
-def test_hook_and_transcript_and_screen_make_the_same_ask(dialog: Callable[[str], Dialog]) -> None:
-    """Kind, tool, subject and input are the same, so that it is known again after a restart."""
-    given = {"command": "touch made", "description": "make a file"}
-    hook = request_of("Bash", given, source="hook", tool_id="t")
-    used = Used(message_id="m", block=0, tool_use_id="t", name="Bash", input=given)
-    screen = of_dialog(dialog("w200-perm-bash"), used)
-    assert (hook.kind, hook.tool, hook.subject, hook.input) == (
-        screen.kind,
-        screen.tool,
-        screen.subject,
-        screen.input,
-    )
+def test_the_screen_alone_tells_what_is_asked(dialog: Callable[[str], Dialog]) -> None:
+    """Kind, tool and subject are those that the hook tells, so that both are known to be one."""
     alone = of_dialog(dialog("w200-perm-bash"))
-    assert (alone.kind, alone.tool, alone.subject) == ("permission", "Bash", "touch made")
+    hook = request_of("Bash", {"command": "touch made", "description": "make a file"}, source="hook")
+    assert (alone.kind, alone.tool, alone.subject) == (hook.kind, hook.tool, hook.subject)
+
+
+@pytest.mark.parametrize(
+    ("name", "refused"),
+    [
+        ("w200-perm-bash", ("input", "lines")),
+        ("w200-perm-write", ("input", "lines")),
+        ("w200-perm-accepted-fetch", ("input", "message")),
+        ("w200-plan", ("input", "lines")),
+        ("w200-ask-single", ("lines",)),
+        ("w40-ask-several-2", ("response", "lines")),
+        ("w200-trust", ("words",)),
+    ],
+)
+def test_what_keys_cannot_convey_is_known_beforehand(
+    dialog: Callable[[str], Dialog], name: str, refused: tuple[str, ...]
+) -> None:
+    """An edited call, a denial's words where the dialog has no place for them, more than a line of words."""
+    shown = replace(dialog("w200-perm-bash"), amend=False) if name.endswith("-fetch") else dialog(name)
+    assert refusals(shown) == refused
 
 
 @pytest.mark.parametrize(
@@ -90,10 +107,26 @@ def test_answers_become_what_a_page_takes(dialog: Callable[[str], Dialog]) -> No
     form = request_of("AskUserQuestion", {"questions": [COLOUR, SIZE]}, source="pane")
     both = answered(answer({"Which colour?": "Red", "Which size?": "Large"}))
     assert reply_of(dialog("w40-ask-several-2"), form, both) == Choose(("Large",))
-    assert reply_of(dialog("w40-ask-several-review"), form, both) == Mean("submit")
+    assert reply_of(dialog("w40-ask-several-review"), form, REVIEWED) == Mean("submit")
+    with pytest.raises(CannotAnswerError, match="other answers"):
+        reply_of(dialog("w40-ask-several-review"), form, both)
+    assert reply_of(page, ask, answered(respond("chat about this"))) == Talk()
+    assert reply_of(page, ask, WithdrawnAsk(ask_id="a", reason="r")) == Leave()
+    ticks = request_of("AskUserQuestion", {"questions": [TOPPINGS]}, source="pane")
+    several = dialog("w200-ask-multi")
+    assert reply_of(several, ticks, answered(respond("ham, Olives"))) == Choose(("Ham", "Olives"))
+    assert reply_of(several, ticks, answered(respond("Ham, rocket, or so"))) == Choose(
+        ("Ham",), words="rocket, or so"
+    )
     bash = request_of("Bash", {"command": "touch made"}, source="pane")
     assert reply_of(dialog("w200-perm-bash"), bash, answered(allow(scope="session"))) == Mean("yes")
     assert reply_of(dialog("w200-perm-bash"), bash, answered(deny())) == Mean("no")
+    assert reply_of(dialog("w200-perm-bash"), bash, answered(deny("not now"))) == Mean("no", words="not now")
+    plan = request_of("ExitPlanMode", {"plan": "x"}, source="pane")
+    assert reply_of(dialog("w200-plan"), plan, answered(allow())) == Mean("yes")
+    assert reply_of(dialog("w200-plan"), plan, answered(deny("fewer steps"))) == Words("fewer steps")
+    assert isinstance(reply_of(dialog("w200-plan"), plan, answered(deny())), Words)
+    assert isinstance(reply_of(dialog("w200-plan"), plan, WithdrawnAsk(ask_id="a", reason="r")), Words)
     assert reply_of(dialog("w200-perm-bash"), bash, WithdrawnAsk(ask_id="a", reason="r")) == Mean("no")
     with pytest.raises(CannotAnswerError, match="not changed"):
         reply_of(dialog("w200-perm-bash"), bash, answered(allow(input={"command": "other"})))
@@ -106,11 +139,13 @@ def test_answers_become_what_a_hook_takes() -> None:
     assert decision_of(bash, answered(deny("not now"))) == Deny(message="not now")
     assert isinstance(decision_of(bash, WithdrawnAsk(ask_id="a", reason="r")), Deny)
     asked = PermissionAsked(ask_id="1", tool="AskUserQuestion", input=ASKED, questions=questions_of(ASKED))
-    for settlement in (answer({"Which colour?": "green"}), respond("green")):
+    for settlement, key, told in (
+        (answer({"Which colour?": "green"}), "answers", {"Which colour?": "green"}),
+        (respond("green"), "response", "green"),
+    ):
         decision = decision_of(asked, answered(settlement))
         assert isinstance(decision, Allow)
-        assert decision.input is not None
-        assert decision.input["answers"] == {"Which colour?": "green"}
+        assert decision.input == {"questions": ASKED["questions"], key: told}
 
 
 def test_what_the_keyboard_answered_is_told_only_where_its_consequences_tell_it() -> None:

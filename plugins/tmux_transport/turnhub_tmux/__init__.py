@@ -5,16 +5,16 @@ Importing this is cheap: everything heavy is loaded when it is used.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from hub import Evidence, Transport, Verdict, hookimpl
+from hub import AskRequest, Evidence, SessionInfo, Transport, Verdict, hookimpl
 from turnhub_tmux.transport import TmuxTransport
 
 if TYPE_CHECKING:
     import click
 
-__all__ = ["TmuxTransport", "register_commands", "register_transports", "verify_delivery"]
+__all__ = ["TmuxTransport", "register_commands", "register_transports", "source_questions", "verify_delivery"]
 
 
 @hookimpl
@@ -29,6 +29,14 @@ def verify_delivery(evidence: Evidence) -> Verdict | None:
     from turnhub_tmux.verify import verify  # noqa: PLC0415 - keeps the start of every command quick
 
     return verify(evidence)
+
+
+@hookimpl
+def source_questions(session: SessionInfo, seen: Mapping[str, Any]) -> list[AskRequest] | None:
+    """Hook, transcript and pane, in that order, for sessions of this transport."""
+    from turnhub_tmux.questions import waiting  # noqa: PLC0415 - keeps the start of every command quick
+
+    return waiting(session, seen)
 
 
 @hookimpl

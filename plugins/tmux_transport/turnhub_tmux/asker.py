@@ -1,13 +1,16 @@
-"""The asks of one turn, wherever they are seen: by the agent's hook, in its transcript, on its screen. Each is
-one ask, answered by the hook that is held open for it, else by keys; answered at the keyboard it is settled so."""
+"""The asks of one turn, wherever they are seen: by the agent's hook, in its transcript, on its screen, by a
+plugin. Each is one ask, answered by the hook that is held open for it, else by keys; answered at the keyboard it
+is settled so."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import structlog
+from msgspec.structs import replace
 
 from hub import (
     Answer,
@@ -22,21 +25,22 @@ from turnhub_tmux.bridge.facts import AskOver, PermissionAsked
 from turnhub_tmux.bridge.listener import Bridge
 from turnhub_tmux.digest import words
 from turnhub_tmux.keys import Keys
-from turnhub_tmux.open_asks import OpenAsk, begun, call_of, inherited, same
+from turnhub_tmux.open_asks import OpenAsk, begun, inherited, same
+from turnhub_tmux.questions import ASKED, CALLS
 from turnhub_tmux.requests import (
     START_UP,
     agreed,
     by_keyboard,
     decision_of,
     is_about,
-    of_dialog,
+    refusals,
     reply_of,
     request_of,
 )
-from turnhub_tmux.screen.types import Dialog
+from turnhub_tmux.screen.types import Dialog, Screen
 from turnhub_tmux.story import Story
 from turnhub_tmux.transcript.facts import Result, Used
-from turnhub_tmux.typist import PaneTypist
+from turnhub_tmux.typist import SEEN, PaneTypist, Seen
 
 _HOOK_S: Final = 1.5
 """Seconds in which the hook of a dialog that is on the screen already is waited for."""
@@ -59,29 +63,31 @@ class Asker:
         self._bridge = bridge
         self._group = group
         self._open: list[OpenAsk] = []
-        self._seen: tuple[str, float] | None = None
+        self._asked: list[PermissionAsked] = []  # by hooks, and not yet an ask
+        self._pending: tuple[Used, ...] = ()
+        self._stands: tuple[str, float] | None = None
+        self._shown: Seen | None = None  # what stands there long enough to be asked about
         self._unanswerable: set[str] = set()
+        self._news = asyncio.Event()
+        self._sourcing = group.create_task(self._source())
         self._clock = asyncio.get_running_loop().time
         self._log = structlog.get_logger(__name__).bind(session=turn.session.id, turn=turn.turn_id)
 
     @property
     def waiting(self) -> bool:
         """Whether somebody is asked, or an answer is under way."""
-        return bool(self._open)
+        return bool(self._open or self._asked)
 
     # Seen by hook
 
     def hear(self, asked: PermissionAsked) -> None:
         """The agent's hook asks."""
-        request = request_of(asked.tool, asked.input, source="hook", tool_id=asked.tool_use_id)
-        known = next((one for one in self._open if one.from_pane and same(one.request, request)), None)
-        if known is not None:
-            known.asked = asked  # the screen was faster: from now on the hook takes the answer
-            return
-        self._begin(begun(request, asked=asked))
+        self._asked.append(asked)
+        self._news.set()
 
     def over(self, over: AskOver, *, alive: bool) -> None:
         """An ask is over, as the hooks tell. ``alive``: the agent is there still."""
+        self._asked = [asked for asked in self._asked if asked.ask_id != over.ask_id]
         one = next((one for one in self._open if one.asked is not None and one.asked.ask_id == over.ask_id), None)
         if one is None:
             return
@@ -106,23 +112,79 @@ class Asker:
 
     # Seen on the screen
 
-    def look(self, dialog: Dialog | None, pending: Iterable[Used] = (), *, hooked: bool) -> None:
-        """What holds the agent's keyboard now. ``hooked``: its hook is expected to tell of it, too."""
+    def look(self, seen: Seen, pending: Iterable[Used] = (), *, hooked: bool) -> None:
+        """What the agent's screen shows now. ``hooked``: its hook is expected to tell of a dialog, too. Sources
+        are asked about it once it has stood there for a moment, and not again before it changes."""
+        dialog = seen.screen.dialog
         for one in self._open:
             self._seen_again(one, dialog)
-        if dialog is None or dialog.kind == "survey":
-            self._seen = None
+        if dialog is not None and self._is_known(dialog):
+            self._stands = self._shown = None
             return
-        if any(one.dialog is not None and one.dialog.fingerprint == dialog.fingerprint for one in self._open):
-            return
-        if any(is_about(dialog, one.request) for one in self._open) or dialog.fingerprint in self._unanswerable:
-            return
-        if self._seen is None or self._seen[0] != dialog.fingerprint:
-            self._seen = (dialog.fingerprint, self._clock())
-        patience = 0.0 if dialog.kind in START_UP else _HOOK_S if hooked else _ROW_S
-        if self._clock() - self._seen[1] >= patience:
-            request = self._inherited(dialog) or of_dialog(dialog, call_of(dialog, pending))
-            self._begin(begun(request, dialog=dialog))
+        looks = _looks(seen.screen)
+        if self._stands is None or self._stands[0] != looks:
+            self._stands, self._shown = (looks, self._clock()), None
+        if self._shown is None and self._clock() - self._stands[1] >= self._patience(dialog, hooked=hooked):
+            self._shown, self._pending = seen, tuple(pending)
+            self._news.set()
+
+    def _is_known(self, dialog: Dialog) -> bool:
+        return (
+            dialog.kind == "survey"
+            or dialog.fingerprint in self._unanswerable
+            or any(one.dialog is not None and one.dialog.fingerprint == dialog.fingerprint for one in self._open)
+            or any(is_about(dialog, one.request) for one in self._open)
+        )
+
+    def _patience(self, dialog: Dialog | None, *, hooked: bool) -> float:
+        if any(one.foreign for one in self._open) or (dialog is not None and dialog.kind in START_UP):
+            return 0.0
+        return _HOOK_S if hooked else _ROW_S
+
+    # What the sources say
+
+    async def _source(self) -> None:
+        """Ask the sources whenever something has changed."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            shown = self._shown
+            held = (*(one.asked for one in self._open if one.asked is not None), *self._asked)
+            seen: dict[str, Any] = {ASKED: held, CALLS: self._pending}
+            if shown is not None:
+                seen[SEEN] = shown
+            found = await self._turn.sourced(seen)
+            for request in found:
+                self._sourced(request, shown)
+            for asked in [asked for asked in self._asked if asked in held]:
+                self._asked.remove(asked)  # a second call of the same words, which has no name
+                self._begin(begun(_asked_by(asked), asked=asked))
+            if shown is not None and shown is self._shown:
+                self._miss(found)
+
+    def _sourced(self, request: AskRequest, shown: Seen | None) -> None:
+        """Take what the sources see: it is known, or it begins, or it is over already."""
+        asked = next((one for one in self._asked if same(_asked_by(one), request)), None)
+        known = next((one for one in self._open if _is_one(one, request, asked)), None)
+        if asked is not None:
+            self._asked.remove(asked)
+        if known is not None:
+            known.asked = known.asked or asked  # the screen was faster: from now on the hook takes the answer
+        elif asked is not None:
+            self._begin(begun(request, asked=asked))
+        elif request.source != "hook" and shown is not None and shown is self._shown:
+            dialog = shown.screen.dialog
+            if dialog is not None and is_about(dialog, request):
+                self._begin(begun(self._inherited(dialog) or request, dialog=dialog))
+            else:
+                self._begin(_foreign(request))
+
+    def _miss(self, found: Iterable[AskRequest]) -> None:
+        """What only a plugin sees is over when it does not see it any more."""
+        for one in self._open:
+            if one.foreign and not any(same(one.request, request) for request in found):
+                self._elsewhere(one, None)
+                one.over.set()
 
     def _inherited(self, dialog: Dialog) -> AskRequest | None:
         """The very ask that this turn had opened under another runner, where the dialog is its."""
@@ -131,7 +193,7 @@ class Asker:
     def _seen_again(self, one: OpenAsk, dialog: Dialog | None) -> None:
         if dialog is not None and is_about(dialog, one.request):
             one.dialog, one.gone_at = dialog, None
-        elif one.dialog is not None and one.from_pane and not one.answering and not one.over.is_set():
+        elif one.dialog is not None and one.asked is None and not one.answering and not one.over.is_set():
             one.gone_at = one.gone_at or self._clock()
             if self._clock() - one.gone_at >= _TOLD_S:
                 self._elsewhere(one, None)
@@ -203,9 +265,21 @@ class Asker:
             return await keys.give(self._turn.exclusive)
         except HubError as error:
             self._log.warning("an answer could not be typed", error=type(error).__name__, reason=error.detail)
-            if one.dialog is not None:
-                self._unanswerable.add(one.dialog.fingerprint)
+            self._ask_again(one, error.detail)
             return False
+
+    def _ask_again(self, one: OpenAsk, reason: str) -> None:
+        """Say that the answer did not reach the agent, by asking again, once: its dialog waits still."""
+        if one.dialog is None:
+            return
+        if one.again:
+            self._unanswerable.add(one.dialog.fingerprint)
+            return
+        told = f"The answer given before could not be typed: {reason}"
+        request = replace(one.request, rationale=told, refuses=refusals(one.dialog))
+        again = begun(request, dialog=one.dialog)
+        again.again = True
+        self._begin(again)
 
     async def rest(self) -> None:
         """Let what is over be told to its end, for a moment."""
@@ -215,6 +289,33 @@ class Asker:
 
     def close(self) -> None:
         """The turn ends: what is still asked is withdrawn."""
+        self._sourcing.cancel()
         for one in self._open:
             if one.task is not None:
                 one.task.cancel()
+
+
+def _asked_by(asked: PermissionAsked) -> AskRequest:
+    return request_of(asked.tool, asked.input, source="hook", tool_id=asked.tool_use_id)
+
+
+def _foreign(request: AskRequest) -> OpenAsk:
+    """What only a plugin sees: no key could be checked against it, so it is to be answered in the terminal."""
+    one = begun(replace(request, refuses=("answer",)))
+    one.foreign = True
+    return one
+
+
+def _is_one(one: OpenAsk, request: AskRequest, asked: PermissionAsked | None) -> bool:
+    """Whether an open ask is this request. Of two calls of the same words each has a hook of its own."""
+    return (asked is None or one.asked is None) and same(one.request, request)
+
+
+def _looks(screen: Screen) -> str:
+    """What tells one screen from another, however time goes by on it."""
+    if screen.dialog is not None:
+        return screen.dialog.fingerprint
+    return _MOVING.sub("", "\n".join(screen.rows))
+
+
+_MOVING: Final = re.compile(r"[0-9·✢✳✶✻✽∗⠀-⣿]")

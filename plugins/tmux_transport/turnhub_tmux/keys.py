@@ -10,7 +10,6 @@ from typing import Final, TypeAlias
 
 from hub import Hold, Sight, TerminalFailed
 from turnhub_tmux.screen import answers
-from turnhub_tmux.screen.text import folded
 from turnhub_tmux.screen.types import Dialog, Key, Paste, Stroke
 from turnhub_tmux.typist import PaneTypist, seen_in
 
@@ -68,13 +67,7 @@ class Keys:
         return dialog if dialog is not None and self._about(dialog) else None
 
     def _next(self, dialog: Dialog) -> Stroke:
-        answer = self._reply(dialog)
-        row = dialog.option("text")
-        if isinstance(answer, answers.Words) and row is not None and row.selected:
-            wanted, typed = "".join(answer.text.split()), "".join(row.label.split())
-            if folded(typed) == folded(wanted) or (typed.endswith("…") and wanted.startswith(typed[:-1])):
-                return Key("Enter")
-        return answers.strokes(dialog, answer, self._typist.manifest)[0]
+        return answers.strokes(dialog, self._reply(dialog), self._typist.manifest)[0]
 
     async def _stroke(self, stroke: Stroke, sight: Sight) -> None:
         try:

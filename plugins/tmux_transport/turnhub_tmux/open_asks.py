@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 
 from msgspec import Struct
 
 from hub import AskDelivered, AskOpened, AskRequest, AskWithdrawn, Settlement, TurnContext
 from turnhub_tmux.bridge.facts import AskOver, PermissionAsked
-from turnhub_tmux.requests import is_about, request_of
 from turnhub_tmux.screen.types import Dialog
-from turnhub_tmux.transcript.facts import Used
 
 
 class OpenAsk(Struct, eq=False):
-    """An ask that is under way. ``asked``: the hook's request; ``dialog``: what the screen shows of it."""
+    """An ask that is under way. ``asked``: the hook's request; ``dialog``: what the screen shows of it;
+    ``foreign``: neither, only a plugin sees it; ``again``: an answer to it could not be typed before."""
 
     request: AskRequest
     elsewhere: asyncio.Future[Settlement]
@@ -24,13 +22,10 @@ class OpenAsk(Struct, eq=False):
     dialog: Dialog | None = None
     end: AskOver | None = None
     gone_at: float | None = None
+    foreign: bool = False
+    again: bool = False
     answering: bool = False
     task: asyncio.Task[None] | None = None
-
-    @property
-    def from_pane(self) -> bool:
-        """Whether only the screen shows it."""
-        return self.asked is None
 
 
 def inherited(turn: TurnContext) -> list[AskRequest]:
@@ -46,6 +41,7 @@ def inherited(turn: TurnContext) -> list[AskRequest]:
                     input=ask.input,
                     questions=ask.questions,
                     source=ask.source,
+                    refuses=ask.refuses,
                 )
             case AskDelivered() | AskWithdrawn():
                 found.pop(event.ask_id, None)
@@ -61,17 +57,9 @@ def begun(request: AskRequest, asked: PermissionAsked | None = None, dialog: Dia
 
 
 def same(one: AskRequest, other: AskRequest) -> bool:
-    """Whether hook and screen ask the same."""
+    """Whether hook and screen ask the same, although the screen may know less of it."""
     if one.kind != other.kind:
         return False
-    if one.tool_id is not None and one.tool_id == other.tool_id:
-        return True
+    if one.tool_id is not None and other.tool_id is not None:
+        return one.tool_id == other.tool_id
     return one.subject == other.subject or (one.kind == "question" and one.tool == other.tool)
-
-
-def call_of(dialog: Dialog, pending: Iterable[Used]) -> Used | None:
-    """The call that a dialog asks about: the first pending one whose words it shows."""
-    for used in pending:
-        if is_about(dialog, request_of(used.name, used.input, source="pane", tool_id=used.tool_use_id)):
-            return used
-    return None

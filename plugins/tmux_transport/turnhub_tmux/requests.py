@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from hub import Answer as HubAnswer
-from hub import Answered, AskRequest, By, Question, QuestionOption, Settlement, WithdrawnAsk
+from hub import Answered, AskRequest, By, Question, QuestionOption, Refusal, Settlement, WithdrawnAsk
 from turnhub_tmux.bridge.decisions import Allow, Decision, Deny, answered
 from turnhub_tmux.bridge.facts import PermissionAsked
 from turnhub_tmux.bridge.posts import questions_of
 from turnhub_tmux.screen import answers
 from turnhub_tmux.screen.text import folded
 from turnhub_tmux.screen.types import Dialog
-from turnhub_tmux.transcript.facts import Used
 
 QUESTION: Final = "AskUserQuestion"
 START_UP: Final = frozenset({"trust", "onboarding", "update", "renderer", "api_key"})
@@ -73,16 +72,16 @@ def _rationale(given: Mapping[str, Any]) -> str | None:
     return found if isinstance(found, str) and found else None
 
 
-def of_dialog(dialog: Dialog, pending: Used | None = None) -> AskRequest:
-    """The ask that a dialog on the screen is. ``pending``: the call that it is about, where that is known."""
-    if pending is not None:
-        return request_of(pending.name, pending.input, source="pane", tool_id=pending.tool_use_id)
+def of_dialog(dialog: Dialog) -> AskRequest:
+    """The ask that a dialog on the screen is, as far as the screen tells."""
     if dialog.kind in ("permission", "plan"):
         title = folded(dialog.title)
         tool = "ExitPlanMode" if dialog.kind == "plan" else _TITLES.get(title, dialog.title or "permission")
         given = {"command": dialog.command} if dialog.command else {"shown": dialog.text}
         subject = dialog.command or dialog.text
-        return AskRequest(kind="permission", tool=tool, subject=subject, input=given, source="pane")
+        return AskRequest(
+            kind="permission", tool=tool, subject=subject, input=given, source="pane", refuses=refusals(dialog)
+        )
     question = Question(
         question=dialog.question or dialog.title or dialog.text,
         header=dialog.title,
@@ -96,8 +95,24 @@ def of_dialog(dialog: Dialog, pending: Used | None = None) -> AskRequest:
     tool = QUESTION if dialog.kind == "question" else f"dialog:{dialog.kind}"
     given = {"shown": dialog.text, "fingerprint": dialog.fingerprint}
     return AskRequest(
-        kind="question", tool=tool, subject=dialog.title, input=given, questions=(question,), source="pane"
+        kind="question",
+        tool=tool,
+        subject=dialog.title,
+        input=given,
+        questions=(question,),
+        source="pane",
+        refuses=refusals(dialog),
     )
+
+
+def refusals(dialog: Dialog) -> tuple[Refusal, ...]:
+    """What keys cannot convey to this dialog."""
+    words = dialog.option("text") is not None
+    if dialog.kind in ("permission", "plan"):
+        return ("input", "lines") if words or dialog.amend else ("input", "message")
+    pages = [tab for tab in dialog.tabs if folded(tab.label) != "submit"]
+    several: tuple[Refusal, ...] = ("response",) if len(pages) > 1 else ()
+    return (*several, "lines" if words else "words")
 
 
 def is_about(dialog: Dialog, request: AskRequest) -> bool:
@@ -142,8 +157,9 @@ def decision_of(asked: PermissionAsked, answer: HubAnswer) -> Decision:
     if asked.tool == QUESTION:
         if settlement.answers is not None:
             return answered(asked, settlement.answers)
-        words = settlement.response or _UNABLE
-        return answered(asked, {question.question: words for question in asked.questions})
+        return Allow(
+            input={"questions": asked.input.get("questions", []), "response": settlement.response or _UNABLE}
+        )
     if settlement.decision == "allow":
         return Allow(input=settlement.input)
     return Deny(message=settlement.message or _DENIED)
@@ -152,18 +168,39 @@ def decision_of(asked: PermissionAsked, answer: HubAnswer) -> Decision:
 def reply_of(dialog: Dialog, request: AskRequest, answer: HubAnswer) -> answers.Answer:
     """An answer, for one page of a dialog. Raises CannotAnswerError where this page cannot take it."""
     if isinstance(answer, WithdrawnAsk):
-        return answers.Mean("no" if dialog.option("no") else "cancel")
+        return _unanswered(dialog)
     settlement = answer.settlement
     if request.kind == "permission":
         if settlement.input is not None:
             raise answers.CannotAnswerError("At the keyboard a call can be allowed as it is, not changed.")
-        return answers.Mean("yes" if settlement.decision == "allow" else "no")
+        if settlement.decision == "allow":
+            return answers.Mean("yes")
+        if dialog.option("no") is None and dialog.option("text") is not None:
+            return answers.Words(settlement.message or _DENIED)
+        return answers.Mean("no", words=settlement.message or "")
     if dialog.kind == "review":
+        _reviewed(dialog, (settlement.answers or {}).values())
         return answers.Mean("submit")
     words = settlement.response
     if words is None:
         words = _answer_to(dialog, request, settlement.answers or {})
     return _choice(dialog, words)
+
+
+def _unanswered(dialog: Dialog) -> answers.Answer:
+    """The safe way out of a dialog that nobody may answer any more."""
+    if dialog.option("no") is not None:
+        return answers.Mean("no")
+    if dialog.kind == "plan" and dialog.option("text") is not None:
+        return answers.Words(_UNABLE)
+    return answers.Mean("cancel") if dialog.option("cancel") is not None else answers.Leave()
+
+
+def _reviewed(dialog: Dialog, given: Iterable[str]) -> None:
+    """Raises CannotAnswerError where the page that reviews the answers shows others: somebody else chose, too."""
+    shown = _squeezed(dialog.text).casefold()
+    if any(_squeezed(part).casefold() not in shown for words in given for part in words.split(", ")):
+        raise answers.CannotAnswerError("The page before the last step shows other answers than the ones given.")
 
 
 def _answer_to(dialog: Dialog, request: AskRequest, given: Mapping[str, str]) -> str:
@@ -178,13 +215,30 @@ def _answer_to(dialog: Dialog, request: AskRequest, given: Mapping[str, str]) ->
 
 def _choice(dialog: Dialog, words: str) -> answers.Answer:
     """Options by their labels, else own words."""
+    chat = dialog.option("chat")
+    if chat is not None and folded(words) == folded(chat.label):
+        return answers.Talk()
     labels = {folded(option.label): option.label for option in dialog.options if option.means in _CHOICES}
     if folded(words) in labels:
         return answers.Choose((labels[folded(words)],))
-    parts = [folded(part) for part in words.split(", ")]
-    if dialog.multi and all(part in labels for part in parts):
-        return answers.Choose(tuple(labels[part] for part in parts))
-    return answers.Words(words)
+    if not dialog.multi:
+        return answers.Words(words)
+    chosen, own = _several(words.split(", "), labels)
+    return answers.Choose(chosen, words=own)
+
+
+def _several(parts: Sequence[str], labels: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
+    """The labels in an answer of several parts, which may have commas themselves, and the rest: own words."""
+    chosen: list[str] = []
+    own: list[str] = []
+    while parts:
+        found = next((n for n in range(len(parts), 0, -1) if folded(", ".join(parts[:n])) in labels), None)
+        if found is None:
+            own.append(parts[0])
+        else:
+            chosen.append(labels[folded(", ".join(parts[:found]))])
+        parts = parts[found or 1 :]
+    return tuple(chosen), ", ".join(own)
 
 
 _CHOICES: Final = frozenset({"yes", "yes_always", "no", "choose", "toggle", "cancel"})

@@ -9,6 +9,7 @@ from turnhub_tmux.screen.answers import (
     Answer,
     CannotAnswerError,
     Choose,
+    Leave,
     Mean,
     Shape,
     Style,
@@ -59,6 +60,11 @@ Which?
   5. Chat about this
 
 Enter to select"""
+WRITTEN = MULTI.replace("❯ 1", "  1").replace("  4. [ ] Type something", "❯ 4. [✔] as a table")
+AMEND = PERMISSION.replace("  1. Yes", "❯ 1. Yes").replace("❯ 2.", "  2.") + " · Tab to amend"
+OPENED = PERMISSION.replace("❯", " ").replace("  3. No", "❯ 3. No, and tell Claude what to do differently")
+AMENDED = PERMISSION.replace("❯", " ").replace("  3. No", "❯ 3. No, not here")
+FETCH = PERMISSION.replace("3. No", "3. No, and tell Claude what to do differently (esc)")
 SEVERAL = SINGLE.replace(" ☐ Colour", "←  ☐ Colour  ☐ Size  ✔ Submit  →")
 TRUST = f"""{RULE}
  Accessing workspace:
@@ -107,6 +113,20 @@ def keys(screen: str, answer: Answer, manifest: Manifest, style: Style | None = 
         (MULTI, Choose(("B",)), ["Tab"], ["Down", "Down", "Down", "Down", "Enter"]),
         (MULTI, Choose(("A", "B")), ["1", "Tab"], ["Enter", "Down", "Down", "Down", "Down", "Enter"]),
         (SEVERAL, Choose(("Red",)), ["1"], ["Enter"]),
+        (SEVERAL, Words("as a table"), ["Down", "Down", "<as a table>", "Enter"], None),
+        (MULTI, Words("as a table"), ["2", "Down", "Down", "Down", "<as a table>", "Down", "Enter"], None),
+        (
+            MULTI,
+            Choose(("A", "B"), words="as a table"),
+            ["1", "Down", "Down", "Down", "<as a table>", "Down", "Enter"],
+            ["Enter", "Down", "Down", "Down", "<as a table>", "Down", "Enter"],
+        ),
+        (WRITTEN, Choose(("B",), words="as a table"), ["Down", "Enter"], ["Down", "Enter"]),
+        (WRITTEN, Words("as a table"), ["Up", "Up", "Enter", "Down", "Down", "Down", "Enter"], None),
+        (AMEND, Mean("no", words="not here"), ["Down", "Down", "Tab", "<not here>", "Enter"], None),
+        (OPENED, Mean("no", words="not here"), ["<not here>", "Enter"], None),
+        (AMENDED, Mean("no", words="not here"), ["Enter"], None),
+        (SINGLE, Leave(), ["Escape"], ["Escape"]),
         (TRUST, Mean("yes"), ["Down", "Enter"], ["Down", "Enter"]),
         (TRUST, Mean("no"), ["Enter"], ["Enter"]),
         (REVIEW, Mean("submit"), ["1"], ["Enter"]),
@@ -132,9 +152,13 @@ def test_keys_on_a_page(
         (SINGLE, Choose(("Type something.",))),
         (SINGLE, Words("")),
         (SINGLE, Words("two\nlines")),
-        (MULTI, Words("as a table")),
-        (SEVERAL, Words("as a table")),
         (PERMISSION, Words("as a table")),
+        (PERMISSION, Mean("no", words="not here")),
+        (FETCH, Mean("no", words="not here")),
+        (AMEND, Mean("no", words="not here\nnor there")),
+        (AMENDED.replace("not here", "not now"), Mean("no", words="not here")),
+        (WRITTEN.replace("as a table", "as a list"), Words("as a table")),
+        (WRITTEN, Choose(("A",))),
         (PERMISSION, Talk()),
     ],
 )

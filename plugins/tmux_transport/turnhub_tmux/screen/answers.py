@@ -6,8 +6,9 @@ answer, :class:`CannotAnswerError` says why and nothing is to be typed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -26,15 +27,19 @@ class CannotAnswerError(HubError):
 
 
 class Mean(Struct, frozen=True):
-    """Take the option that means this: ``yes``, ``yes_always``, ``no``, ``submit``, ``cancel`` …"""
+    """Take the option that means this: ``yes``, ``yes_always``, ``no``, ``submit``, ``cancel`` … ``words`` go with
+    a denial, where the dialog takes them."""
 
     means: Means
+    words: str = ""
 
 
 class Choose(Struct, frozen=True):
-    """Take the options with these labels; exactly these where several may be ticked."""
+    """Take the options with these labels; exactly these where several may be ticked. There ``words`` may be added,
+    in the row for one's own."""
 
     labels: tuple[str, ...]
+    words: str = ""
 
 
 class Words(Struct, frozen=True):
@@ -47,7 +52,11 @@ class Talk(Struct, frozen=True):
     """Leave the question and talk about it instead (``Chat about this``)."""
 
 
-Answer: TypeAlias = Mean | Choose | Words | Talk
+class Leave(Struct, frozen=True):
+    """Leave the dialog without an answer."""
+
+
+Answer: TypeAlias = Mean | Choose | Words | Talk | Leave
 
 
 def strokes(dialog: Dialog, answer: Answer, manifest: Manifest, style: Style | None = None) -> tuple[Stroke, ...]:
@@ -59,12 +68,16 @@ def strokes(dialog: Dialog, answer: Answer, manifest: Manifest, style: Style | N
     if style is None:
         style = "digits" if manifest.look.dialog.digits == "choose" else "arrows"
     match answer:
+        case Mean(means, words) if words:
+            return _amend(dialog, _meaning(dialog, means), words, manifest)
         case Mean(means):
             return _take(dialog, _meaning(dialog, means), manifest, style)
-        case Choose(labels):
-            return _choose(dialog, labels, manifest, style)
+        case Choose(labels, words):
+            return _choose(dialog, labels, words, manifest, style)
         case Words(text):
-            return _words(dialog, text, manifest)
+            return _words(dialog, text, manifest, style)
+        case Leave():
+            return (Key(manifest.keys.cancel),)
         case Talk():
             return _take(dialog, _meaning(dialog, "chat"), manifest, style)
 
@@ -92,7 +105,9 @@ def _labelled(dialog: Dialog, label: str) -> Option:
     return found[0]
 
 
-def _choose(dialog: Dialog, labels: Sequence[str], manifest: Manifest, style: Style) -> tuple[Stroke, ...]:
+def _choose(
+    dialog: Dialog, labels: Sequence[str], words: str, manifest: Manifest, style: Style
+) -> tuple[Stroke, ...]:
     wanted = [_labelled(dialog, label) for label in labels]
     if any(option.means in ("text", "chat", "submit", "next") for option in wanted):
         raise CannotAnswerError("A row for one's own words, or one that moves on, is no choice.")
@@ -100,13 +115,20 @@ def _choose(dialog: Dialog, labels: Sequence[str], manifest: Manifest, style: St
         if len(wanted) != 1:
             raise CannotAnswerError(f"Exactly one option can be taken here, not {len(wanted)}.")
         return _take(dialog, wanted[0], manifest, style)
-    return _tick(dialog, wanted, manifest, style)
+    return _tick(dialog, wanted, words, manifest, style)
 
 
-def _tick(dialog: Dialog, wanted: Sequence[Option], manifest: Manifest, style: Style) -> tuple[Stroke, ...]:
-    """Tick exactly these, then move on by the row for that, or by Tab where there is none."""
+def _tick(
+    dialog: Dialog, wanted: Sequence[Option], words: str, manifest: Manifest, style: Style
+) -> tuple[Stroke, ...]:
+    """Tick exactly these and write ``words``, then move on by the row for that, or by Tab where there is none."""
     keys: list[Stroke] = []
     place = _cursor(dialog)
+    row = dialog.option("text")
+    if row is not None and row.selected:
+        style = "arrows"  # a digit would be written into the row
+    if not words and row is not None and row.checked:
+        raise CannotAnswerError("Somebody has written an answer into the row for one's own words.")
     for position, option in enumerate(dialog.options):
         if option.checked is None or option.means == "text" or option.checked == (option in wanted):
             continue
@@ -115,6 +137,12 @@ def _tick(dialog: Dialog, wanted: Sequence[Option], manifest: Manifest, style: S
         else:
             keys += [*_walk(place, position, manifest), Key(manifest.keys.submit)]
             place = position
+    if words:
+        row = _row_for(dialog, words)
+        if not _holds(row, words):
+            keys += [*_walk(place, dialog.options.index(row), manifest), Paste(words.strip())]
+            place = dialog.options.index(row)
+        style = "arrows"
     last = next((n for n, o in enumerate(dialog.options) if o.means in ("submit", "next") and o.key is None), None)
     if last is None or style == "digits":
         # A digit moves the cursor in some versions and leaves it in others: Tab needs no place to start from.
@@ -122,17 +150,66 @@ def _tick(dialog: Dialog, wanted: Sequence[Option], manifest: Manifest, style: S
     return (*keys, *_walk(place, last, manifest), Key(manifest.keys.submit))
 
 
-def _words(dialog: Dialog, text: str, manifest: Manifest) -> tuple[Stroke, ...]:
-    if not text.strip() or "\n" in text.strip():
-        raise CannotAnswerError("The row for one's own words takes one line that is not empty.")
-    if dialog.multi or len([tab for tab in dialog.tabs if folded(tab.label) != "submit"]) > 1:
-        raise CannotAnswerError("With several questions or several choices, own words cannot be typed safely.")
+def _words(dialog: Dialog, text: str, manifest: Manifest, style: Style) -> tuple[Stroke, ...]:
+    row = _row_for(dialog, text)
+    if dialog.multi:
+        return _tick(dialog, (), text, manifest, style)
+    # Always by the arrows: a digit on this row was seen to send it as it stands.
+    walk = _walk(_cursor(dialog), dialog.options.index(row), manifest)
+    return (*walk, *(() if _holds(row, text) else (Paste(text.strip()),)), Key(manifest.keys.submit))
+
+
+def _row_for(dialog: Dialog, text: str) -> Option:
+    """The row for one's own words, if it is empty or has just these. Raises CannotAnswerError."""
+    _one_line(text)
     row = dialog.option("text")
     if row is None:
         raise CannotAnswerError("This dialog has no row for one's own words.")
-    # Always by the arrows: a digit on this row was seen to send it as it stands.
-    walk = _walk(_cursor(dialog), dialog.options.index(row), manifest)
-    return (*walk, Paste(text.strip()), Key(manifest.keys.submit))
+    if not _holds(row, text) and (row.checked or _TEXT_ROW.match(folded(row.label)) is None):
+        raise CannotAnswerError("Somebody has written something else into the row for one's own words.")
+    return row
+
+
+def _one_line(text: str) -> None:
+    if not text.strip() or len(text.strip().splitlines()) > 1:
+        raise CannotAnswerError("A dialog takes one line of words that is not empty.")
+
+
+def _holds(row: Option, text: str, before: str = "") -> bool:
+    """Whether a row has just this text, which may be wrapped below it, with a remark behind, or cut."""
+    wanted = _squeezed(before + text)
+    label, whole = _squeezed(row.label), _squeezed(row.label + row.description)
+    if label.endswith("…") and len(label) > _CUT:
+        return wanted.startswith(label[:-1])
+    return wanted == label or (whole.startswith(wanted) and _REMARK.fullmatch(whole[len(wanted) :]) is not None)
+
+
+def _amend(dialog: Dialog, option: Option, words: str, manifest: Manifest) -> tuple[Stroke, ...]:
+    """Walk to the row, open it for words, write them, send them: only once they are seen in that very row."""
+    _one_line(words)
+    if option.selected and _holds(option, words, f"{option.means},"):
+        return (Key(manifest.keys.submit),)
+    opened = manifest.amend_empty.match(folded(option.label))
+    if not (dialog.amend or opened):
+        raise CannotAnswerError("This dialog takes no words with a denial.")
+    walk = _walk(_cursor(dialog), dialog.options.index(option), manifest)
+    return (
+        *walk,
+        *(() if opened else (Key(manifest.keys.amend),)),
+        Paste(words.strip()),
+        Key(manifest.keys.submit),
+    )
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split()).casefold()
+
+
+_TEXT_ROW: Final = re.compile(
+    r"type something|tell \w+ what|type here|type your|something else|other$|enter (your|a) "
+)
+_REMARK: Final = re.compile(r"(shift\+tab\w+)?")
+_CUT: Final = 150
 
 
 def _take(dialog: Dialog, option: Option, manifest: Manifest, style: Style) -> tuple[Stroke, ...]:

@@ -57,6 +57,8 @@ def dialog(frame: Frame, menu: Menu, manifest: Manifest) -> Dialog:
         tabs=tabs,
         digits=manifest.look.dialog.digits != "none"
         and all(o.key is not None for o in options if o.checked is None),
+        amend=kind == "permission"
+        and any(manifest.amend_hint.match(text.strip()) for text in frame.texts[menu.last + 1 :]),
     )
 
 

@@ -84,6 +84,8 @@ class DialogLook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     held: tuple[str, ...] = ()
     buttons: tuple[tuple[str, ...], ...] = ()
     key_hints: bool = False
+    amend_hint: tuple[str, ...] = ()
+    amend_empty: tuple[str, ...] = ()
     digits: Literal["choose", "move", "none"] = "choose"
     kinds: tuple[KindRule, ...] = ()
     means: tuple[MeansRule, ...] = ()
@@ -100,6 +102,7 @@ class KeyNames(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     down: str = "Down"
     up: str = "Up"
     cancel: str = "Escape"
+    amend: str = "Tab"
 
 
 class Look(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -171,6 +174,16 @@ class Manifest:
     def held(self) -> Patterns:
         """What holds the keyboard and is left to the person at the terminal."""
         return Patterns(self.look.dialog.held)
+
+    @cached_property
+    def amend_hint(self) -> Patterns:
+        """Rows below a dialog that say: a denial may carry words."""
+        return Patterns(self.look.dialog.amend_hint)
+
+    @cached_property
+    def amend_empty(self) -> Patterns:
+        """The row of a denial that waits for its words."""
+        return Patterns(self.look.dialog.amend_empty)
 
     @cached_property
     def kinds(self) -> tuple[tuple[DialogKind, Patterns, Patterns], ...]:
@@ -273,6 +286,8 @@ def _patterns(look: Look) -> Iterable[tuple[str, tuple[str, ...]]]:
     yield "dialog.hints", look.dialog.hints
     yield "dialog.needs_hint", look.dialog.needs_hint
     yield "dialog.held", look.dialog.held
+    yield "dialog.amend_hint", look.dialog.amend_hint
+    yield "dialog.amend_empty", look.dialog.amend_empty
     for rule in look.dialog.kinds:
         yield "dialog.kinds", (*rule.title, *rule.option)
     for means in look.dialog.means:

@@ -61,7 +61,8 @@ class Dialog(Struct, frozen=True, kw_only=True):
     ``question`` the sentence right above the options, ``command`` what would run where that can be told.
 
     ``fingerprint`` is the same for the same dialog wherever its cursor stands and whatever is ticked, and another
-    for every other content. ``digits``: a number selects its row at once (the manifest says so).
+    for every other content. ``digits``: a number selects its row at once (the manifest says so). ``amend``: a
+    denial can be given words.
     """
 
     kind: DialogKind
@@ -74,6 +75,7 @@ class Dialog(Struct, frozen=True, kw_only=True):
     multi: bool = False
     tabs: tuple[Tab, ...] = ()
     digits: bool = True
+    amend: bool = False
 
     def option(self, means: Means) -> Option | None:
         """The first option that means this, or None."""

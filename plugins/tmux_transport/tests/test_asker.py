@@ -1,0 +1,224 @@
+"""The same question seen by hook, transcript and screen is one ask, with one id; plugins are heard too."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import turnhub_tmux
+from turnhub_tmux import asker as module
+from turnhub_tmux.asker import Asker
+from turnhub_tmux.bridge.facts import AskOver, PermissionAsked
+from turnhub_tmux.questions import ASKED, CALLS, SOURCES, by_hook, by_pane, by_transcript, waiting
+from turnhub_tmux.screen.manifest import Manifest
+from turnhub_tmux.screen.reader import read
+from turnhub_tmux.story import Story
+from turnhub_tmux.transcript.facts import Used
+from turnhub_tmux.typist import SEEN, Seen
+
+from hub import Answered, AskRequest, HubError, WithdrawnAsk, hookimpl
+from hub.testing import FakeTurn, allow, make_session
+
+pytestmark = pytest.mark.anyio
+
+GIVEN = {"command": "touch made", "description": "make a file"}
+ASK = PermissionAsked(ask_id="1", tool="Bash", input=GIVEN, tool_use_id="t")
+CALL = Used(message_id="m", block=0, tool_use_id="t", name="Bash", input=GIVEN)
+ZAP = "\n\n  Zap the reactor?\n\n  press F7 to zap, F8 to leave it\n"
+
+
+class Reactor:
+    """A plugin with a reader of its own, for a dialog that ours does not know."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    @hookimpl
+    def source_questions(self, seen: Mapping[str, Any]) -> list[AskRequest] | None:
+        """Whether to zap."""
+        self.asked += 1
+        shown = seen.get(SEEN)
+        if shown is None or not any("Zap the reactor?" in row for row in shown.screen.rows):
+            return None
+        return [AskRequest(kind="permission", tool="Zap", subject="the reactor", source="reactor")]
+
+
+@pytest.fixture
+def shown(pane: Callable[[str], bytes], claude: Manifest) -> Callable[[str], Seen]:
+    """What a look sees: a saved screen by its name, or a text."""
+
+    def of(name: str) -> Seen:
+        look: Any = None
+        rows = pane(f"claude-2.1.332-{name}") if "\n" not in name else name
+        return Seen(look=look, screen=read(rows, claude), manifest=claude)
+
+    return of
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is waited for."""
+    for name in ("_HOOK_S", "_ROW_S", "_TOLD_S"):
+        monkeypatch.setattr(module, name, 0.0)
+
+
+@asynccontextmanager
+async def asking(turn: FakeTurn) -> AsyncIterator[Asker]:
+    """An asker of ``turn``, whose keys reach nobody."""
+    typist: Any = NoHands()
+    async with asyncio.TaskGroup() as group:
+        asker = Asker(turn, Story(), typist, None, group)
+        try:
+            yield asker
+        finally:
+            asker.close()
+
+
+class NoHands:
+    """A terminal that nobody can type into."""
+
+    place = "nowhere"
+
+    async def look(self) -> Any:
+        """Nothing to be seen."""
+        raise HubError("There are no hands here.")
+
+
+async def until(reached: Callable[[], bool]) -> None:
+    """Let others run until then."""
+    async with asyncio.timeout(10):
+        while not reached():  # noqa: ASYNC110 - a withdrawal is told to nobody
+            await asyncio.sleep(0)
+
+
+def fake(*plugins: object) -> FakeTurn:
+    """A turn of this transport, with our sources and those of ``plugins``."""
+    return FakeTurn(session=make_session("tmux"), verifiers=[turnhub_tmux, *plugins])
+
+
+def test_each_source_tells_what_it_sees(shown: Callable[[str], Seen]) -> None:
+    """The hook's request; the transcript's call that the screen shows; the dialog, under that call's name."""
+    hook, transcript, screen = {ASKED: (ASK,)}, {CALLS: (CALL,)}, {SEEN: shown("w200-perm-bash")}
+    assert [found.source for found in by_hook(hook)] == ["hook"]
+    assert by_transcript(transcript) == []  # it may be running
+    told = by_transcript({**transcript, **screen})
+    assert [(one.source, one.tool_id, one.refuses) for one in told] == [("transcript", "t", ("input", "lines"))]
+    assert [(one.source, one.tool_id) for one in by_pane(screen)] == [("pane", None)]
+    assert [(one.source, one.tool_id) for one in by_pane({**hook, **screen})] == [("pane", "t")]
+    everything = {**hook, **transcript, **screen}
+    assert len(waiting(make_session("tmux"), everything) or ()) == len(SOURCES)
+    assert waiting(make_session("sdk"), everything) is None
+    assert waiting(make_session("tmux"), {SEEN: shown("w200-idle")}) == []
+
+
+@pytest.mark.parametrize("first", ["hook", "screen", "transcript and screen", "everything"])
+async def test_hook_transcript_and_screen_are_one_ask(shown: Callable[[str], Seen], first: str) -> None:
+    """Whoever sees it first: one ask, which the others do not open again."""
+    turn, dialog = fake(), shown("w200-perm-bash")
+    async with asking(turn) as asker:
+        if first in ("hook", "everything"):
+            asker.hear(ASK)
+        if first != "hook":
+            asker.look(dialog, (CALL,) if "transcript" in first or first == "everything" else (), hooked=True)
+        ask = await turn.asked()
+        if first not in ("hook", "everything"):
+            asker.hear(ASK)
+        for _ in range(3):
+            asker.look(dialog, (CALL,), hooked=True)
+            await asyncio.sleep(0)
+        assert turn.asks == [ask]
+        over = AskOver(ask_id="1", sign="tool", ran=True, input=GIVEN, tool_use_id="t")
+        asker.over(over, alive=True)  # the hook is known for this ask, whoever was first
+        settled = await ask.answer
+        assert isinstance(settled, Answered)
+        assert (settled.settlement.by.kind, settled.settlement.decision) == ("keyboard", "allow")
+    assert turn.problems == []
+
+
+async def test_what_is_over_before_anybody_could_be_asked_is_no_ask(shown: Callable[[str], Seen]) -> None:
+    """The keyboard was faster than the sources."""
+    turn = fake()
+    async with asking(turn) as asker:
+        asker.hear(ASK)
+        asker.over(AskOver(ask_id="1", sign="tool", ran=True, input=GIVEN), alive=True)
+        asker.look(shown("w200-idle"), hooked=True)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not asker.waiting
+    assert turn.asks == []
+
+
+async def test_two_calls_of_the_same_words_are_two_asks() -> None:
+    """Each has a hook of its own."""
+    turn = fake()
+    async with asking(turn) as asker:
+        for number in ("1", "2"):
+            asker.hear(PermissionAsked(ask_id=number, tool="Bash", input=GIVEN))
+        await turn.until(lambda: len(turn.asks) == 2)
+        asker.over(AskOver(ask_id="2", sign="tool"), alive=True)
+        asker.over(AskOver(ask_id="1", sign="tool", ran=True), alive=True)
+        both = [await ask.answer for ask in turn.asks]
+    assert [one.settlement.decision for one in both if isinstance(one, Answered)] == ["allow", "deny"]
+
+
+async def test_a_plugin_sees_a_dialog_that_ours_does_not(shown: Callable[[str], Seen]) -> None:
+    """It is an ask, which says that it is to be answered in the terminal; gone from the screen, it is withdrawn.
+    Sources are not asked while nothing changes."""
+    reactor = Reactor()
+    turn, zap = fake(reactor), shown(ZAP)
+    async with asking(turn) as asker:
+        asker.look(zap, hooked=True)
+        ask = await turn.asked()
+        assert (ask.request.tool, ask.request.subject) == ("Zap", "the reactor")
+        assert ask.request.refuses == ("answer",)
+        before = reactor.asked
+        for _ in range(20):
+            asker.look(zap, hooked=True)
+            await asyncio.sleep(0)
+        assert (reactor.asked, turn.asks) == (before, [ask])
+        asker.look(shown("w200-idle"), hooked=True)
+        await until(lambda: ask.withdrawn_by_caller)
+    assert turn.problems == []
+
+
+async def test_a_plugins_word_for_our_dialog_is_the_same_ask(shown: Callable[[str], Seen]) -> None:
+    """What both know is asked once, by the better source, with what the other adds."""
+
+    class Knowing:
+        @hookimpl
+        async def source_questions(self) -> list[AskRequest]:
+            """The same, in its own words."""
+            return [
+                AskRequest(kind="permission", tool="Bash", subject="touch made", source="me", danger="a touch")
+            ]
+
+    turn = fake(Knowing())
+    async with asking(turn) as asker:
+        asker.look(shown("w200-perm-bash"), hooked=True)
+        ask = await turn.asked()
+        assert (ask.request.source, ask.request.danger) == ("pane", "a touch")
+        assert ask.request.refuses == ("input", "lines")
+    assert len(turn.asks) == 1
+
+
+async def test_an_answer_that_cannot_be_typed_is_told_by_asking_again_once(shown: Callable[[str], Seen]) -> None:
+    """The first stays undelivered; the new ask says why. When that fails too, the terminal is left to a person."""
+    turn, dialog = fake(), shown("w200-perm-bash")
+    async with asking(turn) as asker:
+        for number in range(2):
+            asker.look(dialog, hooked=True)
+            await turn.until(lambda number=number: len(turn.asks) == number + 1)  # type: ignore[misc]
+            turn.settle(allow())
+        await turn.until(lambda: not turn.open_asks)
+        for _ in range(5):
+            asker.look(dialog, hooked=True)
+            await asyncio.sleep(0)
+    first, second = turn.asks
+    assert first.request.rationale is None
+    assert "There are no hands here." in (second.request.rationale or "")
+    assert not first.delivered
+    assert not second.delivered
+    assert not isinstance(second.answer.result(), WithdrawnAsk)
