@@ -124,12 +124,12 @@ class Delivery:
             if await self._looking.pressed(lambda seen: self._typist.paste(seen, self._conveyed.text), sight):
                 return
             self._unsent = False
-            if self._clock() >= deadline:
-                raise Stopped(unverified("The screen does not hold still, so nothing was typed."))
             await self._typist.change(self._pace.look_s)
-            sight = await self._looking.usable()
+            sight = await self._looking.usable()  # says what there is instead, also when time is up
             if sight.composer == "draft":
                 raise Stopped(unverified("Somebody types in the composer just now, so nothing was typed."))
+            if self._clock() >= deadline:
+                raise Stopped(unverified("The screen does not hold still, so nothing was typed."))
 
     async def _submit(self) -> bool:
         """Wait until the text stands in the composer, alone, and press the key; whether it was pressed. What is
