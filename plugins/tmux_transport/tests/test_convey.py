@@ -99,6 +99,43 @@ def test_what_would_be_a_command_goes_as_a_block_which_is_words(text: str) -> No
     assert alone(conveyed.text, Composer(state="draft", text=block, markers=(block,)), CLAUDE)
 
 
+@pytest.mark.parametrize("text", ["/x/a.png", " '/x/a b.JPG'\n", '"/a.webp"', "/x\\ y.jpeg"])
+@pytest.mark.parametrize("literal", [True, False])
+def test_what_is_only_the_path_of_a_picture_is_refused(text: str, literal: bool) -> None:
+    """The agent would show the picture in its place, and nobody could tell it from somebody else's."""
+    with pytest.raises(CannotConvey, match="picture"):
+        convey(text, CLAUDE, literal=literal)
+    assert convey(f"see {text.strip()}", CLAUDE, literal=literal)
+
+
+@pytest.mark.parametrize(
+    "text", ["[Pasted text #1 +60 lines]", "see [Image #12]", "[...Truncated text #3 +5 lines...]"]
+)
+def test_what_looks_like_the_agents_mark_of_a_paste_goes_as_a_block(text: str) -> None:
+    """In its words nobody could tell it from a paste."""
+    conveyed = convey(text, CLAUDE, literal=True)
+    assert collapses(conveyed.text)
+    assert "mark of a paste" in conveyed.changes[0]
+    assert convey(text, "codex", literal=True).text == text
+
+
+@pytest.mark.parametrize(
+    ("sent", "taken"),
+    [
+        ('<pasted_content id="1">', '<\\pasted_content id="1">'),
+        ("a </ Pasted-Content> b", "a <\\/ Pasted-Content> b"),
+        ("\uff1cpasted_content", "<\\pasted_content"),
+        ("<\\pasted_content", "<\\pasted_content"),
+        ("<pasted_contents> <pasted content>", "<pasted_contents> <pasted content>"),
+    ],
+)
+def test_the_agents_own_frame_gets_its_backslash(sent: str, taken: str) -> None:
+    """As the agent itself would put it: measured."""
+    conveyed = convey(sent, CLAUDE, literal=True)
+    assert conveyed.text == taken
+    assert bool(conveyed.changes) is (sent != taken)
+
+
 @pytest.mark.parametrize("text", ["!ls", "!ls\n!pwd\n3\n4\n5"])
 def test_a_leading_exclamation_mark_gets_a_blank_before_it(text: str) -> None:
     """Long pastes would run, too."""
@@ -191,6 +228,11 @@ CUT = "the very long " * 50 + "tail of it all, really so"
         (CUT, draft("…long tail of it all, really so", truncated=True), True),
         (CUT, draft("long tail of it all, really so"), False),
         ("👍🏽 é", draft("👍 é"), True),
+        ("👩\u200d👩\u200d👧\u200d👦 and 👨🏽\u200d💻", draft("👩\u200d👩\u200d👧 and 👨"), True),
+        ("👩\u200d👩\u200d👧 and so", draft("👩\u200d👩\u200d👧 and on"), False),
+        ("/help", draft("/help"), True),
+        ("/help\n\n\n", draft("/help"), False),
+        ("[Image #1]\n\n\n", draft("[Image #1]", "[Image #1]"), False),
     ],
 )  # fmt: skip
 def test_a_text_is_staged_only_if_it_is_all_that_stands_there(

@@ -10,10 +10,10 @@ from typing import Any, cast
 import msgspec
 import pytest
 from turnhub_tmux.bridge.facts import PromptSubmitted
+from turnhub_tmux.history import Place
 from turnhub_tmux.panes.pane import Look, Pane, PaneRef
 from turnhub_tmux.screen.manifest import Manifest
 from turnhub_tmux.senses import Senses
-from turnhub_tmux.transcript.tail import Tail
 from turnhub_tmux.transcript.watch import Watcher
 from turnhub_tmux.verify import TRACES, verify
 from turnhub_tmux.witnessed import Record, WitnessedTypist
@@ -130,12 +130,12 @@ async def test_a_row_that_was_written_between_two_turns_is_on_record_and_in_neit
     """The next turn does not hear of it; its own row is the second one, and its proof."""
     path = tmp_path / "t.jsonl"
     path.write_bytes(row("earlier", "0"))
-    tail = Tail(path, path.stat().st_size)
+    unread = Place(str(path), path.stat().st_size)
     await rig.send("continue")
     with path.open("ab") as file:
         file.write(row("continue", "1"))
     async with asyncio.timeout(10), Watcher(tmp_path) as watcher:
-        senses = Senses(rig.record, watcher, None, lambda: path, earlier=tail)
+        senses = Senses(rig.record, watcher, None, lambda: path, unread=unread)
         await senses.locate()
         assert senses.items.empty()
         before = await rig.send("continue")

@@ -138,7 +138,13 @@ class TmuxConnection(Connection):
     async def _played(
         self, turn: TurnContext, seat: Seat, senses: Senses, typed: Typed | None, wanted: asyncio.Event
     ) -> Ending:
-        typist = WitnessedTypist(seat.pane, self._manifest, self._record, catch_up=senses.catch_up)
+        typist = WitnessedTypist(
+            seat.pane,
+            self._manifest,
+            self._record,
+            catch_up=senses.catch_up,
+            told=lambda: senses.hooked or senses.tail is not None,
+        )
         if not turn.adopted:
             if typed is None:
                 senses.forget()

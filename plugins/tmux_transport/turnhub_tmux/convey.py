@@ -24,6 +24,11 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 _SURROGATES: Final = re.compile(r"[\ud800-\udfff]")
 _MENTION: Final = re.compile(r"(?:^|[\s\ufeff。、？！])@(?![\s\ufeff])(\S{0,40})")
 _POPUP: Final = re.compile(r"(?:^|\s)[:#@/]\S*$")
+# What the agent puts in place of pasted words: such a text in its words cannot be told from it.
+_MARKER: Final = re.compile(r"\[(?:Pasted text|Image|\.\.\.Truncated text) #\d+[^\]\n]*\]")
+# The agent's own frame around long pastes; in a text it puts a backslash behind the bracket.
+_FRAME: Final = re.compile(r"[<\uff1c\ufe64\u2039](?=[\s/]*pasted[-_\u2010-\u2015]content\b)", re.IGNORECASE)
+_PICTURE: Final = re.compile(r"(['\"]?)/.*\.(?:png|jpe?g|gif|webp)\1", re.IGNORECASE)
 _FAREWELLS: Final = frozenset({"exit", "quit", ":q", ":q!", ":wq", ":wq!"})
 
 
@@ -34,6 +39,8 @@ def convey(text: str, kind: str, *, literal: bool) -> Conveyed:
     text, changes = normal(text)
     if not text:
         raise CannotConvey("Nothing of the message would be left in the agent's composer: it is empty.")
+    if kind == CLAUDE:
+        text, changes = _beside_its_own(text, changes)
     if literal:
         text, changes = _as_words(text, kind, changes)
     if kind == CLAUDE and collapses(text):
@@ -76,8 +83,25 @@ def as_typed(text: str, kind: str) -> str:
 
 
 def needs_block(text: str) -> bool:
-    """Whether Claude Code takes ``text`` as words only if it is shown as a block."""
+    """Whether Claude Code takes ``text`` as words for sure only if it is shown as a block."""
+    return _acts(text) or _MARKER.search(text) is not None
+
+
+def _acts(text: str) -> bool:
     return _is_command(text) or text.strip() in _FAREWELLS
+
+
+def _beside_its_own(text: str, changes: list[str]) -> tuple[str, list[str]]:
+    """``text``, where it looks like what Claude Code itself makes of pastes. Raises CannotConvey."""
+    if _PICTURE.fullmatch(text.strip()):
+        raise CannotConvey(
+            "In place of a message that is only the path of a picture the agent would take the picture itself. "
+            "Put a word before it."
+        )
+    marked = _FRAME.sub(r"<\\", text)
+    if marked != text:
+        changes = [*changes, "a backslash put into what looks like the agent's own frame of pasted content"]
+    return marked, changes
 
 
 def _as_words(text: str, kind: str, changes: list[str]) -> tuple[str, list[str]]:
@@ -93,7 +117,7 @@ def _as_words(text: str, kind: str, changes: list[str]) -> tuple[str, list[str]]
                 "A leading '!' may run a command. Begin with a word, or send it with literal: false."
             )
         text, changes = f" {text}", [*changes, "a blank put before the leading '!', which would run a command"]
-    if not needs_block(text):
+    if not needs_block(text) or (kind != CLAUDE and not _acts(text)):
         return text, changes
     if kind != CLAUDE:
         raise CannotConvey(
@@ -103,7 +127,8 @@ def _as_words(text: str, kind: str, changes: list[str]) -> tuple[str, list[str]]
     if not collapses(text):
         blanks = BLOCK_LINES - text.count("\n")
         text += "\n" * blanks
-        changes = [*changes, "empty lines put behind it, without which it would be taken for a command"]
+        what = "a command" if _acts(text) else "the agent's own mark of a paste"
+        changes = [*changes, f"empty lines put behind it, without which it would be taken for {what}"]
     return text, changes
 
 

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from turnhub_tmux import convey
-from turnhub_tmux.screen.text import squeezed
+from turnhub_tmux.screen.text import of_words, squeezed
 from turnhub_tmux.screen.types import Composer
 
 _LINES: Final = re.compile(r"\+(\d{1,9}) lines?")
@@ -20,8 +20,8 @@ def alone(text: str, composer: Composer, kind: str) -> bool:
         return False
     if composer.markers:
         return _as_block(text, composer, kind)
-    if kind == convey.CLAUDE and convey.needs_block(text):
-        return False  # in its words it would be a command
+    if kind == convey.CLAUDE and convey.needs_block(text) and convey.collapses(text):
+        return False  # in its words it would be a command, and was not meant to be one
     shown, wanted = squeezed(composer.text), squeezed(text)
     if shown == wanted:
         return True
@@ -34,6 +34,8 @@ def _as_block(text: str, composer: Composer, kind: str) -> bool:
     if len(composer.markers) != 1 or (kind == convey.CLAUDE and not convey.collapses(text)):
         return False
     marker = composer.markers[0]
+    if not of_words(marker):
+        return False
     told = _LINES.search(marker)
     lines = text.count("\n")
     if told is not None and "runcated" not in marker and int(told.group(1)) not in (lines, lines + 1):

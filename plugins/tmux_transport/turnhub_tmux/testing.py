@@ -23,6 +23,14 @@ def bundled_claude() -> Path | None:
     return found if found is not None and found.is_file() else None
 
 
+def trust(config: Path, cwd: Path) -> None:
+    """Let the agent whose configuration folder is ``config`` trust its folder ``cwd`` already."""
+    path = config / ".claude.json"
+    settled = json.loads(path.read_text())
+    settled["projects"] = {str(cwd.resolve()): {"hasTrustDialogAccepted": True}}
+    path.write_text(json.dumps(settled))
+
+
 class ClaudeTui:
     """A Claude Code in a tmux of its own, whose model follows ``script``. An asynchronous context manager.
 
@@ -64,7 +72,7 @@ class ClaudeTui:
         if claude is None or env is None:
             raise RuntimeError("Claude Code is not installed: `pip install claude-agent-sdk` brings it along.")
         environment = claude_environment(self.model.url, self.home)
-        self._trust()
+        trust(self.config, self.cwd)
         given = ["--permission-mode", "default", *arguments]
         if settings is not None:
             given += ["--settings", str(settings)]
@@ -76,12 +84,6 @@ class ClaudeTui:
             str(claude), *given,
         )  # fmt: skip
         await self.until("? for shortcuts", 60)
-
-    def _trust(self) -> None:
-        path = self.config / ".claude.json"
-        settled = json.loads(path.read_text())
-        settled["projects"] = {str(self.cwd.resolve()): {"hasTrustDialogAccepted": True}}
-        path.write_text(json.dumps(settled))
 
     async def stop(self) -> None:
         """End the agent and its tmux, whatever state they are in."""

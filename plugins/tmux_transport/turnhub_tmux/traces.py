@@ -61,10 +61,14 @@ class Taking(Struct, frozen=True, kw_only=True):
 
 class Traces(Struct, frozen=True, kw_only=True):
     """The record at one moment: put it into ``Sight.seen["traces"]`` at each look. ``whole``: it reaches back to
-    before the message was typed, also where nobody knows the look from before any more."""
+    before the message was typed, also where nobody knows the look from before any more. ``prompts``: how many
+    prompts of any words were told; ``awaited``: whether somebody is still to tell of the words that were typed
+    last."""
 
     takings: dict[str, Taking] = field(default_factory=dict)
     whole: bool = False
+    prompts: int = 0
+    awaited: bool = False
 
     def of(self, conveyed: str) -> Taking:
         """What is on record about these words."""
@@ -111,6 +115,7 @@ class PromptLog:
         self._rows: OrderedDict[tuple[str, ...], None] = OrderedDict()
         self._frozen: Traces | None = None
         self._typed: str | None = None
+        self._prompts = 0
 
     def note(self, fact: Fact | RowFact) -> None:
         """Take a fact into account; most do not concern this."""
@@ -150,7 +155,7 @@ class PromptLog:
         """The record as it stands."""
         if self._frozen is None:
             takings = {words: count.frozen() for words, count in self._counts.items()}
-            self._frozen = Traces(takings=takings, whole=self._whole)
+            self._frozen = Traces(takings=takings, whole=self._whole, prompts=self._prompts)
         return self._frozen
 
     # Rows
@@ -198,6 +203,7 @@ class PromptLog:
 
     def _taken(self, witness: Witness, prompt: str, *, queued: bool) -> list[_Count]:
         counts = self._of(prompt)
+        self._prompts += 1
         for count in counts:
             count.taken[witness] += 1
             count.queued[witness] += queued

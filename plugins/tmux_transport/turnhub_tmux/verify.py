@@ -18,6 +18,7 @@ from turnhub_tmux.typist import SEEN, Seen
 TRANSPORT: Final = "tmux"
 TRACES: Final = "traces"
 """Where the record stands in :attr:`hub.Sight.seen`."""
+_OTHER: Final = "The screen shows the message, but the agent told that it took a prompt of other words."
 
 
 def verify(evidence: Evidence) -> Verdict | None:
@@ -39,16 +40,19 @@ def by_transcript(evidence: Evidence) -> Verdict | None:
 
 
 def by_pane(evidence: Evidence) -> Verdict | None:
-    """What the screen says, by position; None where it proves nothing."""
+    """What the screen says, by position; None where it proves nothing, or where somebody who knows the words is
+    still to be heard, or has told of other words."""
     before, after = _pane(evidence.before), _pane(evidence.after)
     if after is None:
         return None
+    now = _traces(evidence.after) or Traces()
     capture = None if before is None else before.look.capture
     found = readback(evidence.text, capture, after.look.capture, after.manifest)
-    if found.queued:
-        return Verdict(verdict="queued", proof="pane")
-    if found.submitted:
-        return Verdict(verdict="submitted", proof="pane")
+    if found.queued or found.submitted:
+        if now.prompts > (_traces(evidence.before) or now).prompts:
+            return Verdict(verdict="unverified", detail=_OTHER)
+        verdict = Verdict(verdict="queued" if found.queued else "submitted", proof="pane")
+        return None if now.awaited else verdict
     return Verdict(verdict="staged", proof="pane") if found.staged else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -16,6 +17,9 @@ from turnhub_tmux.traces import CONCERN, PromptLog
 from turnhub_tmux.transcript.facts import RowFact
 from turnhub_tmux.typist import PaneTypist
 from turnhub_tmux.verify import TRACES
+
+_TELL_S: Final = 2.0
+"""Seconds for which the screen's word waits for those who know the words."""
 
 
 class Record:
@@ -46,7 +50,7 @@ async def _nothing() -> None:
 
 class WitnessedTypist(PaneTypist):
     """Types into a pane. ``catch_up`` reads what the transcript has so far (and notes it), at each look; it may
-    raise OSError."""
+    raise OSError. ``told``: whether hooks or a transcript tell of what the agent takes."""
 
     def __init__(
         self,
@@ -57,17 +61,27 @@ class WitnessedTypist(PaneTypist):
         catch_up: Callable[[], Awaitable[None]] = _nothing,
         pace: Pace | None = None,
         starting: Callable[[], bool] = lambda: False,
+        told: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__(pane, manifest, pace=pace, starting=starting)
         self._record = record
         self._catch_up = catch_up
+        self._told = told
+        self._sent_at: float | None = None
 
     async def look(self) -> Sight:
         """What the pane shows now, and what is on record."""
         sight = await super().look()
         with suppress(OSError):  # a transcript that cannot be read has not told
             await self._catch_up()
-        return replace(sight, seen={**sight.seen, TRACES: self._record.log.now()})
+        traces = replace(self._record.log.now(), awaited=self._awaited())
+        return replace(sight, seen={**sight.seen, TRACES: traces})
+
+    def _awaited(self) -> bool:
+        """Whether hooks or transcript have still to tell of what was sent."""
+        if self._sent_at is None or not self._told():
+            return False
+        return asyncio.get_running_loop().time() - self._sent_at < _TELL_S
 
     async def change(self, within_s: float) -> None:
         """Return when the agent tells something, or after ``within_s`` seconds."""
@@ -82,6 +96,7 @@ class WitnessedTypist(PaneTypist):
         """Press the key that submits, if all is as it was."""
         self._record.log.sent()  # before it is known: a key of which nobody knows may have been taken
         pressed = await super().submit(sight)
+        self._sent_at = asyncio.get_running_loop().time()
         if not pressed:
             self._record.log.withdrawn()
         return pressed

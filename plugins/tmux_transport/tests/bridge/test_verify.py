@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from turnhub_tmux.bridge.course import Course
 from turnhub_tmux.bridge.facts import PromptSubmitted
 from turnhub_tmux.bridge.posts import Post
@@ -313,3 +314,16 @@ def test_the_agents_own_word_goes_before_the_screen(sight: Callable[[str], dict[
     log.note(by_hook("half a thought"))
     draft = {**sight("claude-2.1.332-w80-busy-draft"), **look(log)}
     assert verdict("half a thought", idle, draft) == ("submitted", "hook")
+
+
+def test_the_screen_waits_for_those_who_know_the_words(sight: Callable[[str], dict[str, Any]]) -> None:
+    """What it shows counts when nobody has told in time, and not when the agent told of other words."""
+    log = PromptLog()
+    idle = {**sight("claude-2.1.332-w80-idle"), **look(log)}
+    busy = sight("claude-2.1.332-w80-busy")
+    assert verdict("SLOW one", idle, {**busy, TRACES: replace(log.now(), awaited=True)}) is None
+    assert verdict("SLOW one", idle, {**busy, **look(log)}) == ("submitted", "pane")
+    log.note(by_hook("SLOW\\ one"))
+    assert verdict("SLOW one", idle, {**busy, **look(log)}) == ("unverified", None)
+    log.note(by_hook("SLOW one"))
+    assert verdict("SLOW one", idle, {**busy, **look(log)}) == ("submitted", "hook")

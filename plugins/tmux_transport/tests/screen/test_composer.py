@@ -42,6 +42,8 @@ def box(inside: str, footer: str = "  ? for shortcuts", above: str = "● earlie
         ("❯ 1. Yes\n  2. No", "draft", "1. Yes\n2. No"),
         ("❯ first\n\n  last", "draft", "first\n\nlast"),
         ("! ls", "draft", "!ls"),
+        ("❯ a | b\n  | c |\n  │ d", "draft", "a | b\n| c |\n│ d"),
+        ("❯ ╭──────╮\n  │ > hi │\n  ╰──────╯", "draft", "╭──────╮\n│ > hi │\n╰──────╯"),
     ],
 )
 def test_what_stands_between_the_rules(inside: str, state: str, text: str, claude: Manifest) -> None:

@@ -217,3 +217,20 @@ def test_codex(manifest_of: Callable[[str], Manifest]) -> None:
     sent = "› one\n\n• Done.\n\n› two\n\n• Working (1s • esc to interrupt)\n\n› \n\n  ? for shortcuts"
     assert found("two", staged, codex, before) == (False, False, True)
     assert found("two", sent, codex, before) == (True, False, False)
+
+
+@pytest.mark.parametrize(
+    ("needle", "marker", "expected"),
+    [
+        ("hello", "[Pasted text #1 +60 lines]", None),
+        ("x" * 900, "[Image #1]", None),
+        ("x" * 900, "[Pasted text #1]", True),
+        ("/help\n\n\n", "[Pasted text #1 +3 lines]", True),
+    ],
+)
+def test_a_new_marker_proves_only_a_text_that_it_can_stand_for(
+    needle: str, marker: str, expected: bool | None, claude: Manifest
+) -> None:
+    """Somebody's picture, or a long paste of theirs, is no proof of a short message."""
+    after = screen(f"❯ continue\n\n● ok done\n\n❯ {marker}\n\n● ok")
+    assert found(needle, after, claude, BEFORE)[0] is expected

@@ -79,14 +79,21 @@ def _prompt(text: str, manifest: Manifest, deepest: int = _DEEPEST_PROMPT) -> st
 def _between_rules(frame: Frame, manifest: Manifest) -> Place | None:
     rules = sorted(number for number in frame.rules if indent(frame.texts[number]) <= 1)
     for top, bottom in _pairs(rules):
-        if bottom - top < 2 or any(is_top(t) or is_bottom(t) for t in frame.texts[top + 1 : bottom]):
+        if bottom - top < 2 or any(_of_a_box(text) for text in frame.texts[top + 1 : bottom]):
             continue
         cut = hides_rows(frame.texts[top])
         if _prompt(frame.texts[top + 1], manifest) is None and not (cut and _indented(frame, top + 1, bottom)):
             continue
-        composer = _read(frame, manifest, range(top + 1, bottom), cut=cut, columns=width(frame.texts[bottom]))
+        composer = _read(
+            frame, manifest, range(top + 1, bottom), cut=cut, columns=width(frame.texts[bottom]), boxed=False
+        )
         return Place(top, top + 1, bottom, bottom + 1, composer)
     return None
+
+
+def _of_a_box(text: str) -> bool:
+    """Whether a row is the edge of a box that the agent has drawn; one that was typed is indented further."""
+    return indent(text) <= 1 and (is_top(text) or is_bottom(text))
 
 
 def _pairs(rules: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -179,9 +186,12 @@ def is_rule_like(text: str) -> bool:
     return bool(bare_text) and not any(character.isalnum() for character in bare_text)
 
 
-def _read(frame: Frame, manifest: Manifest, rows_of: range, *, cut: bool, columns: int) -> Composer:
+def _read(
+    frame: Frame, manifest: Manifest, rows_of: range, *, cut: bool, columns: int, boxed: bool = True
+) -> Composer:
+    """``boxed``: whether the rows may have borders of their own; what looks so elsewhere was typed."""
     first = rows_of.start
-    rows = [_content(frame.rows[number], manifest, number == first) for number in rows_of]
+    rows = [_content(frame.rows[number], manifest, number == first, boxed=boxed) for number in rows_of]
     mode = next((m for m in manifest.look.composer.modes if _begins(frame.texts[first], m)), "")
     state, kept = _state(frame, manifest, rows)
     text = mode + _joined(kept, columns)
@@ -200,10 +210,10 @@ def _begins(text: str, mark: str) -> bool:
     return text[border(text) :].lstrip().startswith(mark)
 
 
-def _content(row: Row, manifest: Manifest, first: bool) -> Row:
+def _content(row: Row, manifest: Manifest, first: bool, *, boxed: bool) -> Row:
     """What was typed on this row: without border, prompt and the indent of further rows."""
-    text = unboxed(row.text)
-    bordered = border(row.text)
+    text = unboxed(row.text) if boxed else row.text
+    bordered = border(row.text) if boxed else 0
     stop = len(text.rstrip())
     start = bordered
     if first:

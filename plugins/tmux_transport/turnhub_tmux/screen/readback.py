@@ -16,7 +16,7 @@ from turnhub_tmux.screen.composer import said
 from turnhub_tmux.screen.frame import Frame, greyed
 from turnhub_tmux.screen.manifest import Manifest
 from turnhub_tmux.screen.reader import read
-from turnhub_tmux.screen.text import squeezed, unboxed
+from turnhub_tmux.screen.text import of_words, squeezed, unboxed
 from turnhub_tmux.screen.types import Readback, Screen
 
 _SHORTEST_END: Final = 8  # a shorter end of a text could stand anywhere
@@ -98,7 +98,12 @@ def _in_paste(needle: str, now: Screen, then: Screen | None) -> bool | None:
         return len(now.composer.markers) > len(then.composer.markers) or (
             then.composer.state != "draft" or now.composer.markers != then.composer.markers
         )
-    return True if "\n" in needle.strip() or len(needle) >= _MAY_COLLAPSE else None
+    return True if _may_collapse(needle) else None
+
+
+def _may_collapse(needle: str) -> bool:
+    """Whether some agent may show a marker in place of this text. Line ends behind it count: they are pasted."""
+    return "\n" in needle or len(needle) >= _MAY_COLLAPSE
 
 
 # -- above it -----------------------------------------------------------------------------------------------------
@@ -207,7 +212,7 @@ def _submitted(wanted: str, needle: str, now: _Look, then: _Look | None, staged:
     if staged and composer.text.startswith(("/", "@")):
         return False  # what is completed here is listed above the composer, too
     if then is not None:
-        return _newly(now, then, staged)
+        return _newly(now, then, staged, collapsible=_may_collapse(needle))
     if now.sent or staged:
         return bool(now.sent) and staged is not True
     if _pasted_above(needle, now.screen):
@@ -218,10 +223,11 @@ def _submitted(wanted: str, needle: str, now: _Look, then: _Look | None, staged:
     return None if unsure else False
 
 
-def _newly(now: _Look, then: _Look, staged: bool | None) -> bool | None:
+def _newly(now: _Look, then: _Look, staged: bool | None, *, collapsible: bool) -> bool | None:
     if now.sent > then.sent:
         return True
-    if len(now.screen.markers) > len(then.screen.markers) and not now.screen.composer.markers:
+    more = sum(map(of_words, now.screen.markers)) > sum(map(of_words, then.screen.markers))
+    if collapsible and more and not now.screen.composer.markers:
         return True
     if staged:
         return False

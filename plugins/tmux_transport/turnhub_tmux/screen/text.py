@@ -10,6 +10,8 @@ from typing import Final
 _QUOTES: Final = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "＇": "'", "“": '"', "”": '"', "\xa0": " "})
 _MARKS: Final = frozenset({"Mn", "Me", "Cf"})
 _SKIN_TONES: Final = "\U0001f3fb", "\U0001f3ff"
+# What is joined to an emoji: of a long sequence terminals keep as much as fits into a cell.
+_JOINED: Final = re.compile("(?:\u200d[\u2190-\u2bff\U0001f000-\U0001faff][\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]*)+")
 _BORDERS: Final = "│┃║|▌▐▏▎▍"
 RULES: Final = "─━═▔▁"
 _FENCES: Final = frozenset("╌┄┈╍┅┉")
@@ -18,17 +20,22 @@ _MORE: Final = re.compile(r"[↑↓] ?\d+ more")
 
 def squeezed(text: str) -> str:
     """``text`` for comparing: without blanks, and without what takes no place of its own (marks that are not
-    composed, joiners, skin tones), which neither agents nor terminals draw faithfully."""
+    composed, joiners and the emoji behind them, skin tones): neither agents nor terminals draw it faithfully."""
     words = "".join(text.split())
     if words.isascii():
         return words
-    return "".join(filter(_drawn, unicodedata.normalize("NFC", words)))
+    return "".join(filter(_drawn, _JOINED.sub("", unicodedata.normalize("NFC", words))))
 
 
 def _drawn(character: str) -> bool:
     if _SKIN_TONES[0] <= character <= _SKIN_TONES[1]:
         return False
     return character.isascii() or unicodedata.category(character) not in _MARKS
+
+
+def of_words(marker: str) -> bool:
+    """Whether a marker stands for pasted words, and not for a picture."""
+    return not marker.lower().startswith("[image")
 
 
 def folded(text: str) -> str:
