@@ -48,10 +48,10 @@ def test_programs_that_carry_a_foreign_screen_are_known(command: str, carries: b
     assert process.is_carrier(command) is carries
 
 
-def stat(proc: Path, pid: int, name: str, *, group: int, front: int) -> None:
+def stat(proc: Path, pid: int, name: str, *, group: int, front: int, state: str = "S") -> None:
     """A process in a made-up /proc."""
     (proc / str(pid)).mkdir(parents=True)
-    rest = ["S", "1", str(group), "1", "34816", str(front), *["0"] * 13, str(1000 + pid), "0"]
+    rest = [state, "1", str(group), "1", "34816", str(front), *["0"] * 13, str(1000 + pid), "0"]
     (proc / str(pid) / "stat").write_text(f"{pid} ({name}) {' '.join(rest)}")
 
 
@@ -82,3 +82,13 @@ def test_a_process_is_known_by_when_it_began() -> None:
     assert process.lives(own.pid, own.started) is True
     assert process.lives(own.pid, own.started + 1) is False
     assert process.lives(2**22 + 1) is False
+
+
+@pytest.mark.parametrize(("state", "lives"), [("S", True), ("R", True), ("T", True), ("Z", False), ("X", False)])
+def test_a_process_that_has_ended_does_not_live_though_nobody_reaped_it(
+    tmp_path: Path, state: str, lives: bool
+) -> None:
+    """A pane's process whose tmux server was killed may stay a zombie for ever."""
+    stat(tmp_path, 10, "claude", group=10, front=10, state=state)
+    assert process.lives(10, proc=tmp_path) is lives
+    assert process.in_front(10, tmp_path) == (("claude",) if lives else ())

@@ -13,6 +13,7 @@ _CARRIERS: Final = frozenset(
     {"ssh", "mosh", "mosh-client", "telnet", "docker", "podman", "kubectl", "tmux", "screen", "su", "sudo", "doas"}
 )
 _PROC: Final = Path("/proc")
+_ENDED: Final = ("Z", "X", "x")
 
 
 class Process(Struct, frozen=True):
@@ -37,14 +38,15 @@ def is_carrier(command: str) -> bool:
 
 
 def process(pid: int, proc: Path = _PROC) -> Process | None:
-    """A process, or None where there is none, or nobody tells."""
+    """A process, or None where there is none, or nobody tells. One that has ended is none, also where nobody
+    reaps it (a container's first process may not)."""
     try:
         line = (proc / str(pid) / "stat").read_text(errors="replace")
     except OSError:
         return None
     head, _, rest = line.rpartition(")")
     name, fields = head.partition("(")[2], rest.split()
-    if len(fields) < 20:
+    if len(fields) < 20 or fields[0] in _ENDED:
         return None
     return Process(pid, name, group=int(fields[2]), front=int(fields[5]), started=int(fields[19]))
 
