@@ -45,6 +45,7 @@ from turnhub_tmux.typist import SEEN, PaneTypist, Seen
 _HOOK_S: Final = 1.5
 """Seconds in which the hook of a dialog that is on the screen already is waited for."""
 _REST_S: Final = 1.0
+_SEEN_S: Final = 3.0
 _ROW_S: Final = 0.4
 """Seconds in which the transcript may name the call that a dialog on the screen is about."""
 _TOLD_S: Final = 3.0
@@ -286,6 +287,9 @@ class Asker:
         over = [one.task for one in self._open if one.task and (one.over.is_set() or one.elsewhere.done())]
         if over:
             await asyncio.wait(over, timeout=_REST_S)
+        given = [one.task for one in self._open if one.task and one.answering]
+        if given:  # the agent was faster than the look at what became of the keys
+            await asyncio.wait(given, timeout=_SEEN_S)
 
     def close(self) -> None:
         """The turn ends: what is still asked is withdrawn."""

@@ -62,9 +62,12 @@ Which?
 Enter to select"""
 WRITTEN = MULTI.replace("❯ 1", "  1").replace("  4. [ ] Type something", "❯ 4. [✔] as a table")
 AMEND = PERMISSION.replace("  1. Yes", "❯ 1. Yes").replace("❯ 2.", "  2.") + " · Tab to amend"
+LASTING = PERMISSION  # the cursor on a row that takes no words: the others may
 OPENED = PERMISSION.replace("❯", " ").replace("  3. No", "❯ 3. No, and tell Claude what to do differently")
 AMENDED = PERMISSION.replace("❯", " ").replace("  3. No", "❯ 3. No, not here")
-FETCH = PERMISSION.replace("3. No", "3. No, and tell Claude what to do differently (esc)")
+FETCH = AMEND.replace("3. No", "3. No, and tell Claude what to do differently (esc)").replace(
+    " · Tab to amend", ""
+)
 SEVERAL = SINGLE.replace(" ☐ Colour", "←  ☐ Colour  ☐ Size  ✔ Submit  →")
 TRUST = f"""{RULE}
  Accessing workspace:
@@ -124,6 +127,7 @@ def keys(screen: str, answer: Answer, manifest: Manifest, style: Style | None = 
         (WRITTEN, Choose(("B",), words="as a table"), ["Down", "Enter"], ["Down", "Enter"]),
         (WRITTEN, Words("as a table"), ["Up", "Up", "Enter", "Down", "Down", "Down", "Enter"], None),
         (AMEND, Mean("no", words="not here"), ["Down", "Down", "Tab", "<not here>", "Enter"], None),
+        (LASTING, Mean("no", words="not here"), ["Down", "Tab", "<not here>", "Enter"], None),
         (OPENED, Mean("no", words="not here"), ["<not here>", "Enter"], None),
         (AMENDED, Mean("no", words="not here"), ["Enter"], None),
         (SINGLE, Leave(), ["Escape"], ["Escape"]),
@@ -153,7 +157,6 @@ def test_keys_on_a_page(
         (SINGLE, Words("")),
         (SINGLE, Words("two\nlines")),
         (PERMISSION, Words("as a table")),
-        (PERMISSION, Mean("no", words="not here")),
         (FETCH, Mean("no", words="not here")),
         (AMEND, Mean("no", words="not here\nnor there")),
         (AMENDED.replace("not here", "not now"), Mean("no", words="not here")),

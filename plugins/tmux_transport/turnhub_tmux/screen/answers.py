@@ -190,7 +190,8 @@ def _amend(dialog: Dialog, option: Option, words: str, manifest: Manifest) -> tu
     if option.selected and _holds(option, words, f"{option.means},"):
         return (Key(manifest.keys.submit),)
     opened = manifest.amend_empty.match(folded(option.label))
-    if not (dialog.amend or opened):
+    takes = dialog.amend or opened
+    if not takes and any(row.selected and row.means in ("yes", "no") for row in dialog.options):  # it would say so
         raise CannotAnswerError("This dialog takes no words with a denial.")
     walk = _walk(_cursor(dialog), dialog.options.index(option), manifest)
     return (

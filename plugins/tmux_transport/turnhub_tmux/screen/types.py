@@ -61,8 +61,8 @@ class Dialog(Struct, frozen=True, kw_only=True):
     ``question`` the sentence right above the options, ``command`` what would run where that can be told.
 
     ``fingerprint`` is the same for the same dialog wherever its cursor stands and whatever is ticked, and another
-    for every other content. ``digits``: a number selects its row at once (the manifest says so). ``amend``: a
-    denial can be given words.
+    for every other content. ``digits``: a number selects its row at once (the manifest says so). ``amend``: it
+    says that the row with the cursor can be given words, as the one-time yes and no can, where this can be at all.
     """
 
     kind: DialogKind
