@@ -294,15 +294,16 @@ async def test_each_delivery_has_its_own_proof(
                     after={TRACES: log.now()},
                 )
                 if found := verify(evidence):
-                    log.delivered(text)
                     return (found.verdict, found.proof)
                 await asyncio.sleep(0.1)
             return None
 
         async def look(text: str) -> dict[str, Any]:
             await catch_up()
+            before = {TRACES: log.now()}
             log.typed(text)
-            return {TRACES: log.now()}
+            log.sent()
+            return before
 
         for text in ("hello", "hello", BLOCK):
             before = await look(text)
