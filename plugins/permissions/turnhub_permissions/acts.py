@@ -16,7 +16,8 @@ class Act(Struct, frozen=True, kw_only=True):
 
     ``words`` is what is run; ``places`` are all places that are meant (none: not known); ``name`` the tool, the
     text or the host. ``hard``, ``danger`` and ``opaque`` say why it is never allowed, always asked, or asked
-    unless the very call is allowed. ``free``: needs no rule.
+    unless the very call is allowed. ``free``: needs no rule. ``beyond``: why it is not known to only read, so that
+    the rules of this plugin's own bundles do not cover it.
     """
 
     kind: Kind
@@ -30,3 +31,4 @@ class Act(Struct, frozen=True, kw_only=True):
     danger: str | None = None
     opaque: str | None = None
     free: bool = False
+    beyond: str | None = None

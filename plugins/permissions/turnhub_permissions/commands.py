@@ -116,7 +116,7 @@ def _call(line: bytes) -> tuple[str, dict[str, Any], str]:
 
 
 def _facts(judged: Judgement) -> dict[str, str]:
-    from turnhub_permissions.engine import OWN
+    from turnhub_permissions.policies import OWN
 
     return {"verdict": judged.verdict, "plugin": OWN, "rule": judged.rule, "why": judged.why}
 

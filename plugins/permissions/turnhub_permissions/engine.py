@@ -14,11 +14,9 @@ from turnhub_permissions.builtin import builtin_bundles
 from turnhub_permissions.files import Files
 from turnhub_permissions.judge import Judge, Judgement
 from turnhub_permissions.paths import Resolver, ground
-from turnhub_permissions.policies import Policy, Source, compiled, empty
+from turnhub_permissions.policies import OWN, Policy, Source, compiled, empty
 from turnhub_permissions.shell import Shell
 from turnhub_permissions.tables import load
-
-OWN = "permissions"
 
 
 def source_of(policies: Policies) -> Source:

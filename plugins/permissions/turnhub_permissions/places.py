@@ -38,7 +38,7 @@ def secret(place: Place, ground: Ground, tables: Tables) -> str | None:
     return None
 
 
-def whole_secret(place: Place, ground: Ground, tables: Tables) -> str | None:
+def whole_secret(place: Place, ground: Ground, tables: Tables, *, hidden: bool) -> str | None:
     """Why reading all of a directory would read secrets."""
     for path in place.spellings():
         top = path.rstrip("/") + "/"
@@ -46,6 +46,8 @@ def whole_secret(place: Place, ground: Ground, tables: Tables) -> str | None:
             return f"{path} holds the home directory, with its secrets"
         if top in ("/", "/etc/", "/proc/", "/root/", "/run/", "/var/"):
             return f"{path} holds secrets"
+    if not hidden:
+        return None
     found = ground.resolver.expand(glob_escaped(place.real) + "/.env*")
     for path in found or ():
         if why := secret(Place(path, path), ground, tables):

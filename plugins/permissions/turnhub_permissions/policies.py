@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub import ConfigError, PolicyBundle
 from turnhub_permissions.acts import Act
 from turnhub_permissions.paths import Ground
 from turnhub_permissions.rules import READ_TOOLS, Effect, Rule, RuleError, rule
 
+OWN: Final = "permissions"
 EFFECTS: tuple[Effect, ...] = ("deny", "ask", "allow")
 
 
@@ -140,7 +143,9 @@ def _rules(source: Source, bundles: Iterable[PolicyBundle], effect: Effect) -> I
     for bundle in bundles:
         for number, text in enumerate(getattr(bundle, effect)):
             try:
-                yield rule(text, effect, bundle.name)
+                one = rule(text, effect, bundle.name)
+                own = source.offered.get(bundle.name) is bundle and source.givers.get(bundle.name) == OWN
+                yield replace(one, reads=own and one.tool == "Bash")
             except RuleError as error:
                 where = source.where
                 if source.configured.get(bundle.name) is not bundle:

@@ -19,14 +19,17 @@ _LISTS: Final = tuple(_KINDS.split())
 
 class Effects(Struct):
     """What a call does. ``reads`` and ``writes``: words that name files; ``whole``: directories that are read with
-    all that is in them; ``opaque``: why it could do more; ``danger``: why it always asks."""
+    all that is in them; ``opaque``: why it could do more; ``beyond``: why it may not be one that only reads;
+    ``danger``: why it always asks; ``visible``: what is hidden is left out of ``whole``."""
 
     reads: list[Word] = field(default_factory=list)
     lists: list[Word] = field(default_factory=list)
     whole: list[Word] = field(default_factory=list)
     writes: list[Word] = field(default_factory=list)
     opaque: list[str] = field(default_factory=list)
+    beyond: list[str] = field(default_factory=list)
     danger: list[str] = field(default_factory=list)
+    visible: bool = False
 
 
 class Program(Struct, frozen=True):
@@ -82,7 +85,8 @@ class _Scan:
         self._operands: list[Word] = []
         self._seen: set[str] = set()
         self._pattern_given = False
-        self._recursive = program.settings.get("recursive") == "always"
+        self._recursive = program.settings.get("recursive") == "visible"
+        self._out.visible = self._recursive
         self._text_rule = program.settings.get("opaque_text")
 
     def run(self) -> Effects:
@@ -132,7 +136,7 @@ class _Scan:
         if known is not None and (text.startswith("--") or not equals):
             self._means(name if equals else text, known, literal(value) if equals else None, words)
         elif text.startswith("--") or settings.get("single"):
-            self._refuse(f"nothing is known of its flag {name}")
+            self._out.beyond.append(f"nothing is known of its flag {name}")
         else:
             self._cluster(text, words)
 
@@ -141,7 +145,7 @@ class _Scan:
             flag = "-" + text[at]
             kind = self._program.kinds.get(flag)
             if kind is None:
-                self._refuse(f"nothing is known of its flag {flag}")
+                self._out.beyond.append(f"nothing is known of its flag {flag}")
                 return
             rest = text[at + 1 :]
             base = kind.rpartition("+")[2]
@@ -198,6 +202,8 @@ class _Scan:
                 if value.text is None or not re.match(r"[a-z]\w*=", value.text):
                     self._refuse(f"{flag} with an odd name")
             case "values":
+                if value.splits:
+                    self._refuse(f"what {flag} is given may become a flag")
                 self._checked(value)
             case _:
                 self._refuse(f"nothing is known of {flag}")
@@ -224,7 +230,7 @@ class _Scan:
         if "words" in settings:
             first = operands[0].text if operands else ""
             if first not in settings["words"]:
-                self._refuse(f"{first or 'this form'} is not one that only reads")
+                self._out.beyond.append(f"{first or 'this form'} is not one that only reads")
             return
         if settings.get("plus"):
             operands = [word for word in operands if not word.prefix.startswith("+")]
@@ -264,7 +270,7 @@ class _Scan:
             if operands and not any(
                 self._program.kinds.get(f, "").startswith("operands_with") for f in self._seen
             ):
-                self._refuse("it does more with these arguments")
+                self._out.beyond.append("it does more with these arguments")
         elif kind == "plus":
             if any(not word.prefix.startswith("+") for word in operands):
                 self._out.danger.append(str(settings.get("danger_why", "it changes something")))

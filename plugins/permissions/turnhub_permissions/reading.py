@@ -29,9 +29,16 @@ program list compound_statement subshell do_group if_statement elif_clause else_
 command_substitution process_substitution
 """
 _TESTS_TEXT: Final = "-a -b -c -d -e -f -g -h -k -n -p -r -s -u -w -x -z -L -N -O -S -G -nt -ot -ef"
+_MARKS_TEXT: Final = "; & && || ( ) { } do done if then fi elif else ! $( ` <( >("
+_MARKS: Final = frozenset((*_MARKS_TEXT.split(), "\n"))
 _WORDS: Final = frozenset(_WORDS_TEXT.split())
 _PLAIN: Final = frozenset(_PLAIN_TEXT.split())
 _TESTS: Final = frozenset(_TESTS_TEXT.split())
+_WORD_LIKE: Final = frozenset((*_WORDS, "command_name", "variable_assignment"))
+_TEXTS: Final = frozenset(("string", "heredoc_body", "raw_string", "ansi_c_string", "comment"))
+_GAP: Final = re.compile(rb"(?:[ \t\n]|\\\n)*")
+_JOINED: Final = re.compile(rb"(?:\\\n)+")  # a line that goes on without a blank: a word may go on too
+_INNER_GAP: Final = re.compile(rb"(?=.*[ \t])(?:[ \t]|\\\n)+", re.DOTALL)
 _LOOPS: Final = frozenset(("while_statement", "for_statement"))
 _CASES: Final = frozenset(("case_statement", "case_item"))
 _NEW_WORDS: Final = frozenset(("expansion", "simple_expansion", "command_substitution", "arithmetic_expansion"))
@@ -88,6 +95,8 @@ class _Walk:
     def script(self, root: Node) -> Script:
         if root.has_error:
             self._opaque.append("it is no shell command that can be read")
+        if not _covered(root, self._source):
+            self._opaque.append("its words cannot be told apart")
         self._visit(root, fed=False)
         return Script(tuple(self._calls), tuple(dict.fromkeys(self._opaque)))
 
@@ -144,10 +153,17 @@ class _Walk:
 
     def _plain(self, node: Node, *, fed: bool) -> None:
         text = self._text(node)
+        for child in node.children:
+            if not child.is_named and child.type not in _MARKS and text[:2] != "((":
+                self._refuse(f"{child.type!r} in an odd place")
         if node.type == "compound_statement" and text.startswith("(("):
             if not _SAFE_ARITHMETIC.fullmatch(text):
                 self._refuse("arithmetic with names can run commands")
             return
+        if node.type == "compound_statement" and text[1:2] not in (" ", "\t", "\n"):
+            self._refuse("a brace inside a word")
+        if node.type == "negated_command" and text[1:2] not in (" ", "\t", "("):
+            self._refuse("an exclamation mark inside a word")
         if node.type == "command_substitution" and text.startswith("`") and "\\" in text:
             self._refuse("backslashes between backquotes")
         spawned, self._spawned = self._spawned, self._spawned or b"&" in self._separators(node)
@@ -187,7 +203,7 @@ class _Walk:
         self._functions, self._repeated = functions, repeated
 
     def _comment(self, node: Node) -> None:
-        if node.start_byte and self._source[node.start_byte - 1 : node.start_byte] not in b" \t\n;&|()":
+        if self._before(node) not in b" \t\n;&|()":
             self._refuse("a comment that begins inside a word")
 
     def _redirected(self, node: Node, *, fed: bool) -> None:
@@ -223,19 +239,24 @@ class _Walk:
                 elif child.type != "file_descriptor":
                     self._refuse("a here-string that cannot be read")
             return True
+        if node.children[0].type == "file_descriptor" and self._before(node) not in b" \t\n;&|(":
+            self._refuse("a number that may belong to a word")
         operator = next((child.type for child in node.children if not child.is_named), "")
         targets = [self._word(child) for child in node.named_children if child.type != "file_descriptor"]
+        if len(targets) > 1:
+            self._refuse("words behind a redirection")
         if operator in ("<&", ">&", "<&-", ">&-") and all(
-            word.text is not None and re.fullmatch(r"\d*-?", word.text) for word in targets
+            word.text is not None and re.fullmatch(r"\d+-?|-", word.text) for word in targets
         ):
             return operator.startswith("<")
         writes = operator in _OUTPUT or operator == ">&"
         if not targets or not (writes or operator == "<"):
             self._refuse("a redirection that cannot be read")
-        redirects += [Redirect(word, writes) for word in targets[:1]]
-        if len(targets) > 1:
-            self._refuse("words behind a redirection")
+        redirects += [Redirect(word, writes) for word in targets]
         return operator in ("<", "<>")
+
+    def _before(self, node: Node) -> bytes:
+        return self._source[max(node.start_byte - 1, 0) : node.start_byte]
 
     def _heredoc(self, node: Node, redirects: list[Redirect]) -> list[tuple[Node, bool]]:
         """Check a here-document; what follows it on its first line."""
@@ -280,7 +301,12 @@ class _Walk:
         assignments: list[tuple[str, Word]] = []
         words: list[Word] = []
         mine = list(redirects)
+        end = -1
         for child in node.children:
+            gap = self._source[end : child.start_byte] if end >= 0 else b" "
+            if not _INNER_GAP.fullmatch(gap):
+                self._refuse("its words cannot be told apart")
+            end = child.end_byte if child.type in _WORD_LIKE else -1
             if child.type == "variable_assignment":
                 assignments += self._assignments(child)
             elif child.type == "command_name":
@@ -395,13 +421,17 @@ class _Walk:
     def _string(self, node: Node) -> list[Part]:
         parts: list[Part] = []
         at, end = node.start_byte + 1, node.end_byte - 1
+        if end < at or self._source[at - 1 : at] + self._source[end : end + 1] != b'""':
+            raise Opaque("quotes that do not match")
         for child in node.named_children:
             if child.type == "string_content":
                 continue
             if child.type not in _NEW_WORDS:
                 raise Opaque(f"a {child.type} between quotes")
             parts.append(Part(double_quoted(self._source[at : child.start_byte].decode()), True))
-            parts.append(self._expansion(child))
+            part = self._expansion(child)
+            several = "@" in self._text(child)
+            parts.append(Part(part.text, not several, part.feeds))
             at = child.end_byte
         parts.append(Part(double_quoted(self._source[at:end].decode()), True))
         return parts
@@ -435,3 +465,29 @@ def _leaves(node: Node) -> Iterator[Node]:
             yield from _leaves(child)
         else:
             yield child
+
+
+def _covered(root: Node, source: bytes) -> bool:
+    """Whether nothing but blanks lies between the pieces that the grammar found."""
+    open_nodes: list[Node] = [root]
+    while open_nodes:
+        at = None
+        for leaf in _pieces(open_nodes.pop()):
+            gap = source[at : leaf.start_byte] if at is not None else b""
+            if not _GAP.fullmatch(gap) or _JOINED.fullmatch(gap):
+                return False
+            at = leaf.end_byte
+            if leaf.type in _TEXTS:
+                open_nodes += leaf.named_children
+    return _GAP.fullmatch(source[: root.start_byte]) is not None and not source[root.end_byte :].strip()
+
+
+def _pieces(top: Node) -> Iterator[Node]:
+    """The leaves below a node, in order; texts between quotes as one."""
+    nodes = [top]
+    while nodes:
+        node = nodes.pop()
+        if node.child_count == 0 or (node.type in _TEXTS and node != top):
+            yield node
+        else:
+            nodes += reversed(node.children)

@@ -21,14 +21,7 @@ _NAMED: Final = frozenset(("Skill", "SlashCommand", "Task", "Agent", "WebSearch"
 _RULE: Final = re.compile(r"(?P<tool>\*|[A-Za-z][\w.*-]*)(?:\((?P<spec>.*)\))?", re.DOTALL)
 _OPERATORS: Final = re.compile(r"&&|\|\||[|;&\n<>`]|\$\(")
 _SEP: Final = "\x1f"
-_LONG: Final = {
-    "--recursive": "r",
-    "--force": "f",
-    "--delete": "d",
-    "--all": "a",
-    "--no-verify": "n",
-    "--hard": "",
-}
+_LONG: Final = {"--recursive": "r", "--force": "f", "--delete": "d", "--all": "a", "--no-verify": "n"}
 
 
 class RuleError(ValueError):
@@ -38,14 +31,14 @@ class RuleError(ValueError):
 class CommandPattern(Struct, frozen=True):
     """A pattern of commands. ``words`` over one command's words; ``whole`` over the text of the call, where
     the rule itself has operators; ``literal``: it has no wildcards, so it is that very text; ``first``: its first
-    word; ``loose`` and ``letters``: the pattern without its short flags, and these."""
+    word; ``loose`` and ``flags``: the pattern without its flags, and these."""
 
     words: re.Pattern[str]
     whole: re.Pattern[str] | None
     literal: str | None
     first: str | None
     loose: re.Pattern[str] | None
-    letters: frozenset[str]
+    flags: frozenset[str]
 
     def allows(self, words: Sequence[str]) -> bool:
         """Whether this one command is meant."""
@@ -60,18 +53,24 @@ class CommandPattern(Struct, frozen=True):
             return True
         if self.loose is None:
             return False
-        flags = [word for word in base if word.startswith("-")]
-        letters = {
-            letter for flag in flags for letter in _LONG.get(flag, "" if flag.startswith("--") else flag[1:])
-        }
-        rest = [word for word in base if not (word in _LONG or re.fullmatch(r"-\w+", word))]
-        return self.letters <= {*letters, *(letter.lower() for letter in letters)} and bool(
-            self.loose.fullmatch(_SEP.join(rest))
-        )
+        given = {flag for word in base for flag in _flags_in(word)}
+        rest = [word for word in base if not word.startswith("-")]
+        return self.flags <= given and self.loose.fullmatch(_SEP.join(rest)) is not None
+
+
+def _flags_in(word: str) -> set[str]:
+    """The flags that a word holds: long ones by their names, short ones by their letters, both where they mean the
+    same."""
+    if word.startswith("--") and len(word) > 2:
+        name = word.partition("=")[0]
+        return {name, *_LONG.get(name, "")}
+    letters = word[1:] if re.fullmatch(r"-[A-Za-z]+", word) else ""
+    return {*letters, *("r" if letter == "R" else letter for letter in letters)}
 
 
 class Rule(Struct, frozen=True):
-    """A rule. ``text`` as written; ``origin``: the policy that holds it."""
+    """A rule. ``text`` as written; ``origin``: the policy that holds it; ``reads``: it is
+    about commands that only read."""
 
     text: str
     tool: str
@@ -80,12 +79,15 @@ class Rule(Struct, frozen=True):
     path: PathPattern | None = None
     domain: str | None = None
     name: re.Pattern[str] | None = None
+    reads: bool = False
 
     def allows(self, act: Act, ground: Ground) -> bool:
         """Whether this rule, as one that allows, covers an act."""
         if self.tool == "*":
             return True
         if act.kind == "run":
+            if self.reads and act.beyond:
+                return False
             return self.tool == "Bash" and (self.command is None or self.command.allows(act.words))
         if act.kind in ("read", "write"):
             if not self._covers(act):
@@ -207,12 +209,15 @@ def command_pattern(spec: str, effect: Effect) -> CommandPattern:
         tokens.append("*")
     first = None if "*" in tokens[0] else _program(tokens[0])
     tokens[0] = first or tokens[0]
-    letters = frozenset(
-        letter for token in tokens[1:] if re.fullmatch(r"-[A-Za-z]+", token) for letter in token[1:]
-    )
-    others = [token for token in tokens if not re.fullmatch(r"-[A-Za-z]+", token)]
-    loose = _joined(others) if letters and effect != "allow" else None
-    return CommandPattern(_joined(tokens), None, None if wild else spec, first, loose, letters)
+    marks = [token for token in tokens[1:] if re.fullmatch(r"-[A-Za-z]+|--[a-z][a-z-]*", token)]
+    flags = frozenset(_LONG.get(flag, flag) for token in marks for flag in _wanted(token))
+    others = [token for number, token in enumerate(tokens) if not number or token not in marks]
+    loose = _joined(others) if flags and effect != "allow" else None
+    return CommandPattern(_joined(tokens), None, None if wild else spec, first, loose, flags)
+
+
+def _wanted(token: str) -> set[str]:
+    return {token} if token.startswith("--") else set(token[1:])
 
 
 def _program(token: str) -> str:

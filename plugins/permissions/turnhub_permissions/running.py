@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from turnhub_permissions.programs import Effects, effects
 from turnhub_permissions.scene import Scene
 from turnhub_permissions.special import Find, Git, dangers, inner_of, shell_script
-from turnhub_permissions.words import Word, literal
+from turnhub_permissions.words import Word, literal, unknown
 
 _SYSTEM: Final = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/opt/homebrew/bin/")
 _SHELL_NAMES: Final = "sh bash zsh dash ksh ash mksh fish csh tcsh rbash"
@@ -45,7 +45,7 @@ class Commands:
         dangers(scene, name, args)
         if many and name in _DELETES:
             scene.danger("does so to whatever is found", name)
-        self._dispatch(name, words, args, fed=fed, repeated=repeated, many=many)
+        self._dispatch(name, words, args, fed=fed, repeated=repeated)
 
     def _name(self, word: Word, *, fed: bool) -> str | None:
         """The program's name, without the directories where programs are; None where it cannot be told."""
@@ -66,7 +66,7 @@ class Commands:
         return text
 
     def _dispatch(
-        self, name: str, words: Sequence[Word], args: Sequence[Word], *, fed: bool, repeated: bool, many: bool
+        self, name: str, words: Sequence[Word], args: Sequence[Word], *, fed: bool, repeated: bool
     ) -> None:
         scene, tables = self._scene, self._scene.tables
         if name in tables.wrappers:
@@ -87,21 +87,19 @@ class Commands:
         elif name == "git":
             Git(scene).run(words, args)
         elif (program := tables.programs.get(name)) is not None and name not in tables.opaque:
-            self._known(program.name, words, effects(program, args, literal(".")), many=many)
+            self._known(program.name, words, effects(program, args, literal(".")))
         else:
             self._open(name, words, args, fed=fed)
 
-    def _known(self, name: str, words: Sequence[Word], found: Effects, *, many: bool) -> None:
+    def _known(self, name: str, words: Sequence[Word], found: Effects) -> None:
         scene = self._scene
         scene.run(words, name, free=name in _FREE or name in ("test", "["))
-        for why in found.opaque:
+        for why in (*found.opaque, *found.beyond):
             scene.opaque(why, name)
         for why in found.danger:
             scene.danger(why, name)
         if any(word.pattern and not word.prefix for word in words[1:]) and scene.flag_like_files():
             scene.opaque("a wildcard that may become a flag", name)
-        if many:
-            scene.opaque("its arguments are only known when it runs", name)
         note(scene, found)
 
     def _open(self, name: str, words: Sequence[Word], args: Sequence[Word], *, fed: bool) -> None:
@@ -109,6 +107,8 @@ class Commands:
         scene, tables = self._scene, self._scene.tables
         base = name.rpartition("/")[2]
         scene.run(words, name)
+        if "/" in name and not name.startswith("/") and scene.ground.cwds != (scene.ground.cwd,):
+            scene.opaque("which file it runs depends on where it is", name)
         if base in tables.opaque:
             scene.opaque("it runs what it is told, in ways that are not read here", name)
         inline = tables.inline.get(re.sub(r"(?<=[a-z])[\d.]+$", "", base)) or tables.inline.get(base)
@@ -157,7 +157,8 @@ class Commands:
             else:
                 self._script(" ".join(word.text or "" for word in inner))
             return
-        self.run(inner, fed=fed, repeated=repeated, many=bool(wrapper.settings.get("appends")))
+        many = bool(wrapper.settings.get("appends"))
+        self.run((*inner, unknown()) if many else inner, fed=fed, repeated=repeated, many=many)
 
     def _shell(self, words: Sequence[Word], args: Sequence[Word], *, fed: bool) -> None:
         scene = self._scene
@@ -219,6 +220,6 @@ def note(scene: Scene, found: Effects) -> None:
     for word in found.reads:
         scene.read(word)
     for word in found.whole:
-        scene.read_whole(word)
+        scene.read_whole(word, hidden=not found.visible)
     for word in found.writes:
         scene.write(word)

@@ -84,15 +84,15 @@ class Scene:
             why = "it may read secrets"
         self.acts.append(self._at("read", about, places, "Read", danger=why))
 
-    def read_whole(self, word: Word) -> None:
-        """A directory is read with all that is in it."""
+    def read_whole(self, word: Word, *, hidden: bool = True) -> None:
+        """A directory is read with all that is in it; ``hidden``: what is hidden too."""
         for place in self.places(word) or ():
-            if why := whole_secret(place, self.ground, self.tables):
+            if why := whole_secret(place, self.ground, self.tables, hidden=hidden):
                 self.acts.append(self._at("read", f"reads all of {word.shown}", (place,), "Read", danger=why))
 
     def write(self, word: Word) -> None:
         """A file is written, made or deleted."""
-        if word.text == "-" or word.text in FREE or word.stream:
+        if word.text in FREE or word.stream:
             return
         places = self.places(word)
         about = told(f"writes {word.shown}")

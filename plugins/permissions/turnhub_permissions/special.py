@@ -47,8 +47,13 @@ def _much(scene: Scene, base: str, args: Sequence[Word], texts: Sequence[str]) -
     recursive = base in ("mv", "shred", "srm") or any(_RECURSIVE.fullmatch(text) for text in texts)
     if not recursive:
         return
-    operands = [word for word in args if not word.prefix.startswith("-")]
-    if base == "mv":
+    before = ["", *texts]
+    operands = [
+        word
+        for word, last in zip(args, before, strict=False)
+        if not word.prefix.startswith("-") and not (base == "mv" and last in ("-t", "-S"))
+    ]
+    if base == "mv" and not any(text.startswith(("-t", "--target")) for text in texts):
         operands = operands[:-1]
     for word in operands:
         if root := scene.roots(word):
@@ -94,22 +99,45 @@ def inner_of(scene: Scene, wrapper: Program, args: Sequence[Word]) -> tuple[Word
         if text in lookups:
             return ()
         taken = _flag_words(wrapper, text)
+        if any(word.text is None for word in rest[:taken]):
+            scene.opaque("what it runs is only known when it runs", wrapper.name)
+            return ()
         if not taken:
             scene.opaque(f"nothing is known of its flag {text}", wrapper.name)
             return ()
         del rest[:taken]
-    if settings.get("assigns"):
+    rest = _behind(scene, wrapper, rest)
+    if settings.get("appends"):
+        marks = {mark for mark in _marks(args) if mark}
+        rest = [unknown() if any(mark in word.shown for mark in marks) else word for word in rest]
+    if not rest and "default" in settings:
+        return (literal(str(settings["default"])),)
+    return tuple(rest)
+
+
+def _behind(scene: Scene, wrapper: Program, rest: list[Word]) -> list[Word]:
+    """What stands behind a wrapper's own operands."""
+    own = int(wrapper.settings.get("operands", 0))
+    if wrapper.settings.get("assigns"):
         while rest and re.match(r"\w+=", rest[0].prefix):
             _variable(scene, rest.pop(0).prefix.partition("=")[0])
-    for word in rest[: int(settings.get("operands", 0))]:
-        if word.text is None or word.prefix.startswith("-"):
-            scene.opaque("its own arguments cannot be told", wrapper.name)
-    del rest[: int(settings.get("operands", 0))]
-    if not rest and settings.get("alone") == "opaque":
+    if any(word.text is None or word.prefix.startswith("-") for word in rest[:own]):
+        scene.opaque("its own arguments cannot be told", wrapper.name)
+    if not rest[own:] and wrapper.settings.get("alone") == "opaque":
         scene.danger("shows the environment, with its secrets", wrapper.name)
-    if not rest and "default" in settings:
-        rest = [literal(str(settings["default"]))]
-    return tuple(rest)
+    return rest[own:]
+
+
+def _marks(args: Sequence[Word]) -> Iterator[str]:
+    """The texts in whose place xargs puts what it reads."""
+    yield "{}"
+    for word, after in zip(args, [*args[1:], literal("")], strict=False):
+        if word.shown in ("-I", "--replace"):
+            yield after.shown
+        elif word.shown.startswith(("-I", "-i")):
+            yield word.shown[2:]
+        elif word.shown.startswith("--replace="):
+            yield word.shown.partition("=")[2]
 
 
 def _variable(scene: Scene, name: str) -> None:
@@ -263,6 +291,7 @@ class Git:
         ):
             scene.opaque("git runs what the settings of another directory say", "git")
         name = rest[0].text if rest else "help"
+        at = len(scene.acts)
         scene.run((literal("git"), *rest), "git")
         if name is None or not re.fullmatch(r"[a-z][a-z-]*|--version|--help", name):
             scene.opaque("what it does is only known when it runs", "git")
@@ -275,7 +304,11 @@ class Git:
             return
         for why in found.opaque:
             scene.opaque(why, f"git {name}")
-        self._secrets(rest[1:])
+        if found.beyond:
+            scene.acts[at] = replace(scene.acts[at], beyond=found.beyond[0])
+            self._open(name, rest[1:])
+        else:
+            self._secrets(rest[1:])
 
     def _globals(self, rest: list[Word]) -> list[Word]:
         scene = self._scene

@@ -81,7 +81,7 @@ def _grep(given: Mapping[str, Any], word: Word, scene: Scene) -> None:
     ):
         scene.danger("it may read secrets", f"Grep {pattern}")
     if not all(scene.ground.within(one) for one in scene.places(word) or ()):
-        scene.read_whole(word)
+        scene.read_whole(word, hidden=False)
 
 
 def _glob(given: Mapping[str, Any], path: str, scene: Scene) -> None:

@@ -28,8 +28,8 @@ class Word(Struct, frozen=True):
     """One word. ``text``: its value, None where it is only known when it runs; ``prefix``: what it surely begins
     with. ``pattern``: for a word with wildcards, the same with its quoted special characters in brackets.
     ``tilde``: it begins with a ``~`` that the shell expands; ``feeds``: some of it is what a command prints;
-    ``stream``: all of it is a process substitution. ``shown``: for messages and rules, with
-    :data:`UNKNOWN` for unknown parts."""
+    ``stream``: all of it is a process substitution; ``splits``: it may become several words. ``shown``: for
+    messages and rules, with :data:`UNKNOWN` for unknown parts."""
 
     text: str | None
     prefix: str
@@ -38,11 +38,14 @@ class Word(Struct, frozen=True):
     tilde: bool = False
     feeds: bool = False
     stream: bool = False
+    splits: bool = False
 
     @property
     def may_be_flag(self) -> bool:
-        """Whether it could turn out to begin with a dash."""
-        return self.prefix.startswith("-") if self.prefix else self.text is None
+        """Whether it, or a word that comes of it, could turn out to begin with a dash."""
+        if self.splits or not self.prefix:
+            return self.text is None or self.prefix.startswith("-")
+        return self.prefix.startswith("-")
 
 
 def literal(text: str) -> Word:
@@ -52,7 +55,7 @@ def literal(text: str) -> Word:
 
 def unknown(prefix: str = "", *, feeds: bool = False) -> Word:
     """A word of which only the beginning is known. ``feeds``: it names the output of a command."""
-    return Word(None, prefix, prefix + UNKNOWN, feeds=feeds)
+    return Word(None, prefix, prefix + UNKNOWN, feeds=feeds, splits=True)
 
 
 class Part(Struct, frozen=True):
@@ -90,7 +93,8 @@ def joined(parts: list[Part]) -> Word:
         return Word(None, "/dev/fd/", UNKNOWN, feeds=True, stream=True)
     if not known:
         shown = shown if UNKNOWN in shown else shown + UNKNOWN
-        return Word(None, prefix, shown, tilde=tilde, feeds=feeds)
+        splits = braced or any(part.text is None and not part.quoted for part in parts)
+        return Word(None, prefix, shown, tilde=tilde, feeds=feeds, splits=splits)
     if globs:
         pattern = "".join(_escaped(part) for part in parts)
         start = re.split(r"[*?\[]", shown, maxsplit=1)[0]
