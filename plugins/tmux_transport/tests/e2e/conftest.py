@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from hub import Connection, SessionInfo
 from hub.testing import (
     Exchange,
     FakeTurn,
+    Pause,
     Reply,
     Say,
     ScriptedModel,
@@ -34,6 +35,7 @@ from hub.testing import (
     reply,
 )
 
+MADE = {"command": "echo > made", "description": "make it"}
 COLOUR = {"question": "Which colour?", "header": "Colour", "options": ["Red", "Blue"]}
 LONG = "".join(f"line {number} of it\n" for number in range(12)) + "and the end"
 TOPPINGS = {"question": "Which toppings?", "header": "Top", "options": ["Cheese", "Ham"], "multiSelect": True}
@@ -41,16 +43,17 @@ TOPPINGS = {"question": "Which toppings?", "header": "Top", "options": ["Cheese"
 
 def script(exchange: Exchange) -> Reply:
     """What the model says, by the first word of the prompt; it repeats what its tools gave back."""
-    word = (exchange.text.split() or [""])[0]
+    word = (exchange.text.replace(",", "").split() or [""])[0]
     if word == "BLANK":
         return reply(times=None)
     if exchange.number:
         return reply(f"Result: {exchange.results[-1].text}" if exchange.results else "Nothing.")
     calls: dict[str, Reply] = {
-        "BASH": reply("Making it.\n\nNow.", Use("Bash", {"command": "echo > made", "description": "make it"})),
+        "BASH": reply("Making it.\n\nNow.", Use("Bash", MADE)),
         "ASK": reply(ask_user(COLOUR)),
         "FORM": reply(ask_user(TOPPINGS, COLOUR)),
         "LONG": reply(Say(LONG, every_s=0.08)),
+        "LATE": reply(Pause(6), Use("Bash", MADE)),
         "SLOW": reply(Say("one\ntwo\nthree\n", chunk=4, every_s=0.05), Stall()),
     }
     return calls.get(word, reply(f"Echo: {exchange.text}"))
@@ -83,11 +86,14 @@ class World:
         known["projects"] = {str(self.cwd.resolve()): {"hasTrustDialogAccepted": True}}
         path.write_text(json.dumps(known))
 
-    def turn(self, text: str, replies: Any = (), **changes: Any) -> FakeTurn:
-        """The session's next turn, verified by the plugin's own ladder."""
+    def turn(
+        self, text: str, replies: Any = (), *, made: Callable[..., FakeTurn] = FakeTurn, **changes: Any
+    ) -> FakeTurn:
+        """The session's next turn, verified by the plugin's own ladder. ``made``: another kind of FakeTurn."""
         given: dict[str, Any] = {"replies": replies, "verifiers": [turnhub_tmux], **changes}
         last = self._last
-        self._last = FakeTurn(text, session=self.session, **given) if last is None else last.next(text, **given)
+        session = self.session if last is None else last.next(text).session
+        self._last = made(text, session=session, **given)
         return self._last
 
     @asynccontextmanager
@@ -105,10 +111,15 @@ class World:
         return done.stdout
 
     async def shows(self, text: str, within_s: float = 20.0) -> None:
-        """Return when the pane shows ``text``."""
-        async with asyncio.timeout(within_s):
-            while text not in await asyncio.to_thread(self.tmux, "capture-pane", "-p"):  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
+        """Return when the pane shows ``text``. Raises AssertionError with what it shows instead."""
+        seen = ""
+        try:
+            async with asyncio.timeout(within_s):
+                while text not in seen:
+                    await asyncio.sleep(0.05)
+                    seen = await asyncio.to_thread(self.tmux, "capture-pane", "-p")
+        except TimeoutError:
+            raise AssertionError(f"never saw {text!r} in\n{seen}") from None
 
     def keys(self, *names: str) -> None:
         """A person presses keys."""
@@ -130,13 +141,28 @@ class World:
 
 @pytest.fixture
 async def worlds(anyio_backend: str) -> AsyncIterator[Any]:
-    """Makes worlds: ``await worlds(hooks=False)``."""
+    """Makes worlds: ``worlds(hooks=False)``."""
+    async with making_worlds() as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+async def lasting_worlds(anyio_backend: str) -> AsyncIterator[Any]:
+    """As ``worlds``, for tests that share one: ``anyio_backend`` has to be of their module, too."""
+    async with making_worlds() as make:
+        yield make
+
+
+@asynccontextmanager
+async def making_worlds() -> AsyncIterator[Any]:
+    """Makes worlds, gone in the end."""
     made: list[World] = []
     folder = Path(tempfile.mkdtemp(prefix="th-"))
     async with ScriptedModel(script) as model:
 
         def make(*, trusted: bool = True, **options: Any) -> World:
-            world = World(folder, model, **options)
+            (own := folder / f"w{len(made)}").mkdir()
+            world = World(own, model, **options)
             made.append(world)
             if trusted:
                 world.trust()
