@@ -69,6 +69,30 @@ def test_what_the_hooks_lost_is_taken_from_the_transcript() -> None:
     assert events[0] == TextDelta(block=0, text="done")
 
 
+def test_tools_that_the_hooks_lost_are_taken_from_the_transcript() -> None:
+    """Nobody listened to the hooks: between the texts, with how they ended; what has no result is unknown."""
+    story = Story()
+    story.hear(ToolStarting(tool_use_id="a", name="Bash", input={"command": "ls"}))
+    for fact in (
+        said("First."),
+        used("a"),
+        Result(tool_use_id="a", content="made"),
+        used("b"),
+        Result(tool_use_id="b", content="no", denied=True),
+        used("c"),
+        said("Then.", message="next"),
+    ):
+        assert story.read(fact, live=False) == []
+    events = story.reconcile()
+    assert [type(event).__name__ for event in events] == [
+        *("Text", "ToolFinished", "ToolStarted", "ToolFinished", "ToolStarted", "Text", "ToolFinished")
+    ]
+    ended = {event.tool_id: event.status for event in events if isinstance(event, ToolFinished)}
+    assert ended == {"a": "ok", "b": "denied", "c": "unknown"}
+    assert texts(events) == ["First.", "Then."]
+    assert story.reconcile() == []
+
+
 def test_what_nobody_ended_is_ended_as_what_is_known_of_it() -> None:
     """Half a text is partial; a tool is unknown, or denied where it was refused."""
     story = Story()

@@ -42,6 +42,7 @@ class Story:
         self._denied: set[str] = set()
         self._used: dict[str, Used] = {}
         self._calls: dict[str, Used] = {}
+        self._results: dict[str, Result] = {}
         self._usage: dict[str, Usage] = {}
         self._next = 0
         self.error: str | None = None
@@ -124,8 +125,10 @@ class Story:
                 self._rows.setdefault(fact.message_id, []).append(fact.text)
             case Used():
                 self._used[fact.tool_use_id] = self._calls[fact.tool_use_id] = fact
+                self._rows.setdefault(fact.message_id, [])
                 events = self._start(fact.tool_use_id, fact.name, fact.input) if live else []
             case Result():
+                self._results[fact.tool_use_id] = fact
                 used = self._used.pop(fact.tool_use_id, None)
                 events = self._resulted(fact, used) if live else []
             case _:
@@ -150,28 +153,39 @@ class Story:
         tools of which nobody said how they ended have ended as ``left``."""
         events: list[AnyEvent] = []
         told = self._told.copy()
-        for texts in self._rows.values():
-            text = "".join(texts)
-            if not text.strip():
-                continue
-            if told[text.strip()] > 0:
-                told[text.strip()] -= 1
-                continue
-            open_one = next((one for one in self._messages.values() if self._continues(one, text)), None)
-            if open_one is None:
-                events.append(Text(block=self.block(), text=text))
-                continue
-            rest = text[len(open_one.text) :]
-            if rest:
-                events.append(TextDelta(block=open_one.block, text=rest))
-            open_one.text, open_one.whole = text, True
-            events.append(Text(block=open_one.block, text=text))
+        for message_id, texts in self._rows.items():
+            events += [*self._late("".join(texts), told), *self._late_tools(message_id)]
         self._rows.clear()
         for one in self._messages.values():
             if not one.whole and one.text:
                 one.whole = True
                 events.append(Text(block=one.block, text=one.text, partial=True))
         return [*events, *self._leftovers(left)]
+
+    def _late(self, text: str, told: Counter[str]) -> list[AnyEvent]:
+        """A message's text that the hooks have not told, or only in part."""
+        if not text.strip():
+            return []
+        if told[text.strip()] > 0:
+            told[text.strip()] -= 1
+            return []
+        open_one = next((one for one in self._messages.values() if self._continues(one, text)), None)
+        if open_one is None:
+            return [Text(block=self.block(), text=text)]
+        rest = text[len(open_one.text) :]
+        open_one.text, open_one.whole = text, True
+        more: list[AnyEvent] = [TextDelta(block=open_one.block, text=rest)] if rest else []
+        return [*more, Text(block=open_one.block, text=text)]
+
+    def _late_tools(self, message_id: str) -> list[AnyEvent]:
+        """A message's calls that the hooks have not told, or not to their end."""
+        events: list[AnyEvent] = []
+        for used in self._calls.values():
+            if used.message_id == message_id:
+                events += self._start(used.tool_use_id, used.name, used.input)
+                result = self._results.get(used.tool_use_id)
+                events += [] if result is None else self._resulted(result, used)
+        return events
 
     @staticmethod
     def _continues(one: _Shown, text: str) -> bool:
