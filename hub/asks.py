@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
@@ -69,7 +70,9 @@ Answer: TypeAlias = Answered | WithdrawnAsk
 
 
 class AskRecord(Struct, frozen=True, kw_only=True):
-    """An ask as it is shown over HTTP: what was asked, where it stands, who did what when (RFC 3339)."""
+    """An ask as it is shown over HTTP: what was asked, where it stands, who did what when (RFC 3339). What was
+    proposed is ``ask.input``, what was decided ``settlement.input``, and ``effective`` the input with which the
+    call runs in fact, where the agent tells."""
 
     id: str
     session_id: str
@@ -80,7 +83,21 @@ class AskRecord(Struct, frozen=True, kw_only=True):
     settlement: Settlement | None = None
     settled_at: str | None = None
     delivered_at: str | None = None
+    effective: dict[str, Any] | None = None
     reason: str | None = None
+
+
+class Grant(Struct, frozen=True, kw_only=True):
+    """Standing consent of a session to one literal call: ``tool`` with ``subject`` (None: whatever it is about, as
+    only the configuration says). ``ask_id``: the ask in which it was given, None where the agent's configuration
+    gave it; ``at`` is RFC 3339."""
+
+    id: str
+    tool: str
+    subject: str | None
+    ask_id: str | None
+    by: By
+    at: str
 
 
 class PermissionReply(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -111,6 +128,8 @@ def identical_key(request: AskRequest) -> str:
     return hashlib.sha256(json.dumps(call, sort_keys=True).encode()).hexdigest()
 
 
+_GRANT_DIGITS: Final = 32
+_ALLOWLISTED: Final = re.compile(r"(?P<tool>[A-Za-z_][A-Za-z0-9_.:-]*)(?:\((?P<subject>.*)\))?", re.DOTALL)
 _TRUST: Final = ("sdk", "hook", "transcript", "pane")
 _MISSING: Final = ("subject", "input", "questions", "danger", "rationale", "tool_id")
 
@@ -146,9 +165,24 @@ def _filled(one: AskRequest, other: AskRequest) -> AskRequest:
     return msgspec.structs.replace(one, **missing)
 
 
-def grant_key(tool: str, subject: str) -> str:
-    """What a session's grant is about: this tool with this literal subject, never a pattern (SHA-256, hex)."""
-    return hashlib.sha256(to_json([tool, subject])).hexdigest()
+def grant_id(tool: str, subject: str | None) -> str:
+    """The id of a session's grant of this tool with this literal subject, never a pattern: the same call has the
+    same."""
+    return f"grt_{hashlib.sha256(to_json([tool, subject])).hexdigest()[:_GRANT_DIGITS]}"
+
+
+def allowlisted(entry: str) -> tuple[str, str | None]:
+    """Tool and literal subject of an allow-list's ``Tool(subject)``; of a bare ``Tool`` there is no subject.
+    Raises ValueError."""
+    found = _ALLOWLISTED.fullmatch(entry)
+    if found is None:
+        raise ValueError("expected Tool or Tool(subject)")
+    return found["tool"], found["subject"]
+
+
+def grant_of(tool: str, subject: str | None, *, ask_id: str | None, by: By, at: str) -> Grant:
+    """The grant of this call."""
+    return Grant(id=grant_id(tool, subject), tool=tool, subject=subject, ask_id=ask_id, by=by, at=at)
 
 
 def settle(ask: Ask, reply: Mapping[str, Any], by: By) -> Settlement:

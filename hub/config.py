@@ -47,23 +47,28 @@ class RunnerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class AgentConfig(Struct, frozen=True, kw_only=True):
-    """One ``[agents.NAME]``. ``options`` are all keys but the named ones; the transport checks them."""
+    """One ``[agents.NAME]``. ``approval_allowlist``: what its sessions are granted from the start, each
+    ``Tool(subject)`` literally. ``options`` are all other keys; the transport checks them."""
 
     name: str
     transport: str
     policy: str | None = None
     cwd: str = "."
+    approval_allowlist: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
 class PolicyConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One ``[policies.NAME]``."""
+    """One ``[policies.NAME]``. ``ask_timeout_s``: how long an ask waits before it is denied; ``unattended``:
+    nobody is there to answer, so what would be asked is denied at once. What a policy leaves out holds as in those
+    that it extends."""
 
     extends: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
     ask_timeout_s: float | None = None
+    unattended: bool | None = None
 
 
 class Config(Struct, frozen=True, kw_only=True):

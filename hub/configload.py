@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar, get_args, get_origin
 import msgspec
 from msgspec import Struct
 
+from hub.asks import allowlisted
 from hub.config import AgentConfig, Config, PluginsConfig, PolicyConfig, RunnerConfig, ServerConfig, StoreConfig
 from hub.configtree import Leaf, Tree, from_environment, from_options, plain
 from hub.errors import ConfigError
@@ -200,7 +201,9 @@ class _Loader:
 
     def _agent(self, name: str, value: Any) -> AgentConfig:
         table = dict(self._table(f"agents.{name}", value))
-        known: dict[str, Any] = {"transport": str, "policy": str, "cwd": str}
+        known: dict[str, Any] = {
+            "transport": str, "policy": str, "cwd": str, "approval_allowlist": tuple[str, ...]
+        }  # fmt: skip
         given = {
             key: self._value(f"agents.{name}.{key}", known[key], table.pop(key)) for key in known if key in table
         }
@@ -209,6 +212,13 @@ class _Loader:
             hint = f"; did you mean it with `{close[0]}`?" if close else "."
             expected = "expected the name of a transport (sdk, tmux, scripted), got none"
             raise self._mistake(value, f"agents.{name}.transport", expected + hint)
+        for entry in given.get("approval_allowlist", ()):
+            try:
+                allowlisted(entry)
+            except ValueError as error:
+                raise self._mistake(
+                    value, f"agents.{name}.approval_allowlist", f"{error}, got {entry!r}."
+                ) from None
         given["cwd"] = str(self._absolute(given.get("cwd", ".")))
         return AgentConfig(name=name, options=plain(table), **given)
 

@@ -242,9 +242,11 @@ class AskSettled(TurnEvent, frozen=True, kw_only=True, tag="ask_settled"):
 
 
 class AskDelivered(TurnEvent, frozen=True, kw_only=True, tag="ask_delivered"):
-    """Durable. The agent really took the settlement."""
+    """Durable. The agent really took the settlement. ``input``: with which the call runs in fact, where the agent
+    tells."""
 
     ask_id: str
+    input: dict[str, Any] | None = None
 
 
 class AskWithdrawn(TurnEvent, frozen=True, kw_only=True, tag="ask_withdrawn"):
@@ -252,6 +254,15 @@ class AskWithdrawn(TurnEvent, frozen=True, kw_only=True, tag="ask_withdrawn"):
 
     ask_id: str
     reason: str
+
+
+class GrantRevoked(Event, frozen=True, kw_only=True, tag="grant_revoked"):
+    """Durable. The session's standing consent to this call is taken back; ``subject`` None: to the whole tool."""
+
+    grant_id: str
+    tool: str
+    subject: str | None
+    by: By
 
 
 class MessageQueued(Event, frozen=True, kw_only=True, tag="message_queued"):
@@ -344,6 +355,7 @@ AnyEvent: TypeAlias = (
     | AskSettled
     | AskDelivered
     | AskWithdrawn
+    | GrantRevoked
     | MessageQueued
     | MessageUnqueued
     | TurnCompleted

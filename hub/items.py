@@ -82,10 +82,12 @@ Block: TypeAlias = TextBlock | ReasoningBlock | ToolBlock
 
 
 class AskItem(Ask, frozen=True, kw_only=True):
-    """An ask inside its turn: what was asked, where it stands, how it was settled, why it was withdrawn."""
+    """An ask inside its turn: what was asked, where it stands, how it was settled, with which input its call runs
+    in fact (where the agent tells), why it was withdrawn."""
 
     state: AskState = "open"
     settlement: Settlement | None = None
+    effective: dict[str, Any] | None = None
     reason: str | None = None
 
 

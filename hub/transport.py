@@ -152,8 +152,9 @@ class TurnContext(Protocol):
         is: each once, the most trusted source's word. Ask when something has changed, then :meth:`ask` them. Does
         not raise for a plugin that fails."""
 
-    async def ask_delivered(self, ask_id: str) -> None:
-        """Say that the agent really took the settlement of ``ask_id``."""
+    async def ask_delivered(self, ask_id: str, *, input: Mapping[str, Any] | None = None) -> None:
+        """Say that the agent really took the settlement of ``ask_id``. ``input``: with which its call runs in
+        fact, where the agent tells."""
 
     @property
     def delivered(self) -> Verdict | None:

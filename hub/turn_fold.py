@@ -172,7 +172,7 @@ class TurnFold:
             case AskSettled() if ask.state == "open":
                 ask = msgspec.structs.replace(ask, state="settled", settlement=_settlement(event))
             case AskDelivered() if ask.state == "settled":
-                ask = msgspec.structs.replace(ask, state="delivered")
+                ask = msgspec.structs.replace(ask, state="delivered", effective=event.input)
             case AskWithdrawn() if ask.state in {"open", "settled"}:
                 ask = msgspec.structs.replace(ask, state="withdrawn", reason=event.reason)
             case _:

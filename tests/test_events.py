@@ -38,10 +38,11 @@ turn_failed       | D, terminal | code message retryable duration_ms usage cost_
 turn_interrupted  | D, terminal | by duration_ms usage cost_usd tools
 turn_distilled    | D | distillate route model
 distill_failed    | D | code message
+grant_revoked     | D | grant_id tool subject by
 gap               | T | after before
 """
 ROWS = [[cell.strip() for cell in line.split("|")] for line in PUBLISHED.strip().splitlines()]
-OUTSIDE_TURNS = {"session_created", "message_queued", "message_unqueued", "gap"}
+OUTSIDE_TURNS = {"session_created", "grant_revoked", "message_queued", "message_unqueued", "gap"}
 
 any_text = st.text(st.characters(exclude_categories=["Cs"]))
 lines_ends = st.text(st.sampled_from('a\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029 :\\"\0é😀'), max_size=20)

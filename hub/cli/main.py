@@ -31,6 +31,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str, str]]] = {
     "show": ("sessions", "show", "Show a session's conversation."),
     "asks": ("lists", "asks", "List what agents wait for."),
     "answer": ("answer", "answer", "Answer a permission or a question."),
+    "grants": ("grants", "grants", "List what a session may without asking; take it back."),
     "token": ("token", "token", "Show the token; make, list and revoke others."),
 }
 

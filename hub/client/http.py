@@ -134,6 +134,14 @@ class Client:
         """Answer an ask; the ask as it stands then. That the hub recorded it is not yet that the agent took it."""
         return await self._json("POST", f"/v1/asks/{quote(ask_id, safe='')}/answer", dict(reply))
 
+    async def grants(self, session_id: str) -> list[Json]:
+        """What the session may without asking, oldest first."""
+        return await self._list(f"{_session(session_id)}/grants")
+
+    async def revoke_grant(self, session_id: str, grant_id: str) -> None:
+        """Take a grant back."""
+        await self._request("DELETE", f"{_session(session_id)}/grants/{quote(grant_id, safe='')}")
+
     async def interrupt(self, session_id: str) -> Json:
         """Ask for the end of the running turn."""
         return await self._json("POST", f"{_session(session_id)}/interrupt", {})

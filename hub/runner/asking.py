@@ -8,12 +8,14 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import structlog
 
 from hub import ids
 from hub.asks import Answer, Answered, AskRecord, AskRequest, Settlement, WithdrawnAsk, identical_key
 from hub.errors import AlreadySettled, HubError, NotFound, Withdrawn
 from hub.events import Ask, By, now
+from hub.runner.gate import Gate
 from hub.runner.judging import Judgement, granted, judge
 from hub.runner.observers import Observers
 from hub.runner.services import Services
@@ -24,6 +26,7 @@ from hub.store.records import Claim
 from hub.transport import SessionInfo
 
 _WITHDRAW_S = 1.0
+_AS = "as "
 
 
 class Asking:
@@ -37,6 +40,8 @@ class Asking:
         self._plugins = services.plugins
         self._metrics = services.metrics
         self._timeout_s = services.ask_timeout_s(session.policy)
+        self._unattended = services.unattended(session.policy)
+        self._gate = Gate()
         self._claim = claim
         self._session = session
         self._writer = writer
@@ -71,10 +76,23 @@ class Asking:
         sound one, LeaseLost."""
         request = sound(request, f"What transport {self._session.agent.transport!r} asked")
         await self._writer.flush()
+        async with self._gate.passing(request, elsewhere) as passage:
+            answer = await self._asked(request, passage.same, elsewhere)
+            passage.leave(answer)
+            return answer
+
+    async def _asked(
+        self, request: AskRequest, same: Answered | None, elsewhere: asyncio.Future[Settlement] | None
+    ) -> Answer:
+        """``same``: what the very same call was told while this one waited."""
         if record := self._inherited.pop(identical_key(request), None):
             return await self._parked(record, None, elsewhere)
         judged = await self._judge(request) if request.kind == "permission" else None
-        return await self._parked(self._made(request, judged), judged, elsewhere)
+        danger = request.danger or (judged.resolution.danger if judged else None)
+        settlement = (judged.settlement if judged else None) or _as_before(same, danger)
+        if settlement is None and self._unattended:
+            settlement = _unattended(request, self._session.policy or "")
+        return await self._parked(self._made(request, danger, parked=settlement is None), settlement, elsewhere)
 
     async def _judge(self, request: AskRequest) -> Judgement | None:
         """Denials first; what is dangerous always asks; then what a person granted this session; then the rest
@@ -87,27 +105,29 @@ class Asking:
         if dangerous:
             return judged and judged.asking
         session_id = self._claim.session_id
-        ask_id = await self._writer.persist(lambda: self._store.grant(session_id, request.tool, request.subject))
-        return granted(ask_id) if ask_id else judged
+        grant = await self._writer.persist(lambda: self._store.grant(session_id, request.tool, request.subject))
+        return granted(grant) if grant else judged
 
     async def sourced(self, seen: Mapping[str, Any]) -> tuple[AskRequest, ...]:
         """What plugins see waiting in ``seen``."""
         return await sourced(self._plugins.manager, self._session, seen)
 
-    async def delivered(self, ask_id: str) -> None:
-        """The agent took the settlement. Raises HubError where there is none."""
+    async def delivered(self, ask_id: str, effective: Mapping[str, Any] | None) -> None:
+        """The agent took the settlement, and runs its call with this input where it tells. Raises HubError where
+        there is none."""
         await self._writer.flush()
-        await self._writer.persist(lambda: self._store.deliver_ask(self._claim, ask_id))
+        await self._writer.persist(lambda: self._store.deliver_ask(self._claim, ask_id, effective))
 
     async def _parked(
-        self, record: AskRecord, judged: Judgement | None, elsewhere: asyncio.Future[Settlement] | None
+        self, record: AskRecord, settlement: Settlement | None, elsewhere: asyncio.Future[Settlement] | None
     ) -> Answer:
+        """Open it; then settle it at once, or wait for who does."""
         waiter = self._waiting[record.id] = asyncio.Event()
         try:
             with self._metrics.ask(record.ask.kind):
-                await self._writer.persist(lambda: self._store.open_ask(self._claim, record.ask))
-                if judged and (settlement := judged.settlement):
-                    return await self._settle(record, settlement)
+                await self._writer.persist(lambda: self._store.open_ask(self._claim, record.ask, settlement))
+                if settlement is not None:
+                    return await self._told(record.id)
                 self._observers.tell("ask_opened", session=self._session, ask=record)
                 with _told_elsewhere(elsewhere, waiter):
                     return await self._wait(record, waiter, elsewhere)
@@ -117,9 +137,9 @@ class Asking:
         finally:
             del self._waiting[record.id]
 
-    def _made(self, request: AskRequest, judged: Judgement | None) -> AskRecord:
+    def _made(self, request: AskRequest, danger: str | None, *, parked: bool) -> AskRecord:
         expires = None
-        if self._timeout_s is not None and not (judged and judged.settlement):
+        if self._timeout_s is not None and parked:
             moment = datetime.now(UTC) + timedelta(seconds=self._timeout_s)
             expires = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         ask = Ask(
@@ -129,7 +149,7 @@ class Asking:
             subject=request.subject,
             input=request.input,
             questions=request.questions,
-            danger=request.danger or (judged.resolution.danger if judged else None),
+            danger=danger,
             rationale=request.rationale,
             source=request.source,
             expires_at=expires,
@@ -218,6 +238,26 @@ def _seconds_left(ask: Ask) -> float | None:
     if ask.expires_at is None:
         return None
     return (datetime.fromisoformat(ask.expires_at) - datetime.now(UTC)).total_seconds()
+
+
+def _as_before(same: Answered | None, danger: str | None) -> Settlement | None:
+    """The one-time answer to the very same call, which waited beside; what is dangerous is allowed one by one."""
+    if same is None or (danger and same.settlement.decision == "allow"):
+        return None
+    first = same.settlement.by
+    followed = first.rule is not None and first.rule.startswith(_AS)
+    by = first if followed else msgspec.structs.replace(first, rule=f"{_AS}{same.ask_id}")
+    scope = same.settlement.scope and "once"
+    return msgspec.structs.replace(same.settlement, by=by, scope=scope)
+
+
+def _unattended(request: AskRequest, policy: str) -> Settlement:
+    """The answer where nobody is there to give one."""
+    by = By(kind="policy", name=policy, rule="unattended")
+    if request.kind == "permission":
+        message = "Nobody attends this session, so what wants a person's consent is denied."
+        return Settlement(by=by, decision="deny", scope="once", message=message)
+    return Settlement(by=by, response="Nobody attends this session: go on without an answer, or end.")
 
 
 def _by_timeout(ask: Ask) -> Settlement:

@@ -113,10 +113,12 @@ class LiveTurn:
         self._check_open("wanted questions sourced")
         return await self._asking.sourced(seen)
 
-    async def ask_delivered(self, ask_id: str) -> None:
-        """Say that the agent really took the settlement of ``ask_id``."""
+    async def ask_delivered(self, ask_id: str, *, input: Mapping[str, Any] | None = None) -> None:
+        """Say that the agent really took the settlement of ``ask_id``, and with which input its call runs."""
         self._check_open("reported an ask's delivery")
-        await self._asking.delivered(ask_id)
+        if input is not None and not isinstance(input, Mapping):
+            raise PluginError(f"The input of a call is an object, not {type(input).__name__}.")
+        await self._asking.delivered(ask_id, input)
 
     @property
     def delivered(self) -> Verdict | None:

@@ -22,6 +22,8 @@ async def forget(services: Services, connections: Connections, record: SessionRe
         connections.take_out(held)
         await connections.close_one(held)
     session = services.session_info(record)
+    if not hasattr(transport, "forget"):  # it does not inherit, and keeps nothing
+        return
     if wrong := await bounded(lambda: transport.forget(session), within_s=_FORGET_S):
         log = structlog.get_logger("hub.forget").bind(session_id=record.id)
         log.error("a deleted session may have left something behind", transport=transport.name, error=wrong)

@@ -9,7 +9,7 @@ import structlog
 from msgspec import Struct
 
 from hub import hooks
-from hub.asks import AskRequest, Settlement
+from hub.asks import AskRequest, Grant, Settlement
 from hub.errors import PluginError
 from hub.events import By, Decision
 from hub.hooks import HookFailed
@@ -45,9 +45,10 @@ class Judgement(Struct, frozen=True):
         return Judgement(self.plugin, msgspec.structs.replace(self.resolution, verdict="ask"))
 
 
-def granted(ask_id: str) -> Judgement:
-    """What a session's grant says: allow, by the ask in which a person gave it."""
-    return Judgement("grant", Resolution(verdict="allow", rule=ask_id))
+def granted(grant: Grant) -> Judgement:
+    """What a session's grant says: allow, by the ask in which a person gave it, or by the agent's
+    configuration."""
+    return Judgement("grant", Resolution(verdict="allow", rule=grant.ask_id or grant.by.name))
 
 
 async def judge(

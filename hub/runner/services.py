@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from msgspec import Struct
 
@@ -67,5 +68,23 @@ class Services(Struct, frozen=True, kw_only=True):
 
     def ask_timeout_s(self, policy: str | None) -> float | None:
         """How long an ask waits under a policy; None: as long as its turn."""
-        found = self.config.policies.get(policy or "")
-        return found.ask_timeout_s if found else None
+        found: float | None = self._policy_says(policy, "ask_timeout_s")
+        return found
+
+    def unattended(self, policy: str | None) -> bool:
+        """Whether nobody is there to answer under a policy."""
+        return bool(self._policy_says(policy, "unattended"))
+
+    def _policy_says(self, policy: str | None, name: str) -> Any:
+        """What a policy says, else the first of those that it extends that says something."""
+        waiting, seen = [policy], set[str | None]()
+        while waiting:
+            one = waiting.pop(0)
+            configured = self.config.policies.get(one or "")
+            if configured is None or one in seen:
+                continue
+            seen.add(one)
+            if (found := getattr(configured, name)) is not None:
+                return found
+            waiting += configured.extends
+        return None

@@ -221,6 +221,7 @@ def ask_record(session_id: str, ask_id: str, fields: Fields) -> AskRecord | None
         settlement=msgspec.json.decode(settlement, type=Settlement) if settlement else None,
         settled_at=own.get("settled_at"),
         delivered_at=own.get("delivered_at"),
+        effective=msgspec.json.decode(own["effective"]) if own.get("effective") else None,
         reason=msgspec.json.decode(f'"{reason}"', type=str) if reason else None,
     )
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from hub import ids
+from hub.asks import grant_of
 from hub.errors import IdempotencyMismatch, TurnInFlight
-from hub.events import SessionCreated, encode_body, now, stamp
+from hub.events import By, SessionCreated, encode_body, now, stamp, to_json
 from hub.store import keys
 from hub.store.common import StoreBase, live_path, missing
 from hub.store.records import Hash, SessionRecord, fields_of, session_record
-from hub.store.transactions import clear_errors, flat, transact
+from hub.store.transactions import Argument, clear_errors, flat, transact
 
 _REPEATABLE_S = 60
 _PATCHABLE = frozenset({"title", "policy", "archived"})
@@ -19,10 +20,12 @@ _PATCHABLE = frozenset({"title", "policy", "archived"})
 class Sessions(StoreBase):
     """Sessions are made, changed, forgotten."""
 
-    async def create_session(self, record: SessionRecord) -> tuple[SessionRecord, bool]:
-        """Create ``record`` (its times are set here); and whether it is new. With an id that exists already
-        (made from an idempotency key) the session that is there. Raises IdempotencyMismatch when that is a
-        session of another agent."""
+    async def create_session(
+        self, record: SessionRecord, granted: Iterable[tuple[str, str | None]] = ()
+    ) -> tuple[SessionRecord, bool]:
+        """Create ``record`` (its times are set here); and whether it is new. ``granted``: tool and subject of what
+        it may from the start. With an id that exists already (made from an idempotency key) the session that is
+        there. Raises IdempotencyMismatch when that is a session of another agent."""
         at = now()
         fields = {
             "agent": record.agent,
@@ -35,7 +38,14 @@ class Sessions(StoreBase):
         }
         created = SessionCreated(agent=record.agent, transport=record.transport, policy=record.policy)
         body = encode_body(stamp(created, record.id, None, at))
-        status, *_ = await transact(self.redis, "create", record.id, ids.request_id(), body, *flat(fields), at=at)
+        by = By(kind="policy", name="approval_allowlist")
+        grants = [grant_of(tool, subject, ask_id=None, by=by, at=at) for tool, subject in granted]
+        seeds: list[Argument] = [len(grants)]
+        for grant in grants:
+            seeds += [grant.id, to_json(grant)]
+        status, *_ = await transact(
+            self.redis, "create", record.id, ids.request_id(), body, *seeds, *flat(fields), at=at
+        )
         stored = await self.session(record.id)
         if stored.agent != record.agent:
             raise IdempotencyMismatch("This Idempotency-Key made a session of another agent. Use a new key.")

@@ -179,8 +179,14 @@ class TestHub(Process):
             running.cancel()
             await asyncio.wait([running])
 
-    async def session(self, agent: str | None = None) -> str:
-        """A new session's id."""
+    async def session(
+        self,
+        agent: str | None = None,
+        *,
+        policy: str | None = None,
+        granted: Iterable[tuple[str, str | None]] = (),
+    ) -> str:
+        """A new session's id; ``granted``: what it may from the start."""
         name = agent or next(iter(self.config.agents))
         configured = self.config.agents.get(name)
         record = SessionRecord(
@@ -188,8 +194,9 @@ class TestHub(Process):
             agent=name,
             transport=configured.transport if configured else "none",
             cwd=configured.cwd if configured else "/",
+            policy=policy,
         )
-        return (await self.store.create_session(record))[0].id
+        return (await self.store.create_session(record, granted))[0].id
 
     async def send(self, session_id: str, text: str | list[Any] = "hello") -> Begun:
         """Begin a turn with words, or with the steps of a script, and ring for it."""

@@ -130,6 +130,7 @@ class FakeAsk:
         self.request = request
         self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self.delivered = False
+        self.effective: dict[str, Any] | None = None
         self.withdrawn_by_caller = False
 
     @property
@@ -235,8 +236,8 @@ class FakeTurn:
         self._alive("wanted questions sourced")
         return await sourced(self._verifiers, self.session, seen)
 
-    async def ask_delivered(self, ask_id: str) -> None:
-        """Note that the agent took the settlement of ``ask_id``."""
+    async def ask_delivered(self, ask_id: str, *, input: Mapping[str, Any] | None = None) -> None:
+        """Note that the agent took the settlement of ``ask_id``, and the input that its call runs with."""
         self._alive("delivered an ask")
         ask = next((ask for ask in self.asks if ask.id == ask_id), None)
         if ask is None or not isinstance(ask.answer.done() and ask.answer.result(), Answered):
@@ -244,7 +245,7 @@ class FakeTurn:
             return
         if ask.delivered:
             self.problems.append(f"Ask {ask_id!r} was called delivered twice.")
-        ask.delivered = True
+        ask.delivered, ask.effective = True, None if input is None else dict(input)
         await self._tell()
 
     async def deliver(self, typist: Typist, message: Message | None = None) -> Verdict:

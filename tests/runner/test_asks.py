@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hub import hooks
-from hub.asks import Answered, AskRecord, AskRequest, Settlement, WithdrawnAsk, grant_key, settle
+from hub.asks import Answered, AskRecord, AskRequest, Settlement, WithdrawnAsk, settle
 from hub.config import AgentConfig, PolicyConfig, RunnerConfig
 from hub.errors import AlreadySettled, Withdrawn
 from hub.events import (
@@ -190,11 +190,8 @@ async def test_an_allow_for_the_session_is_a_grant_of_that_very_call(hubs: Hubs)
 async def test_a_grant_covers_nothing_that_is_denied_or_dangerous(hubs: Hubs, answer: Any, by: str) -> None:
     """A deny wins over a grant, and danger always asks."""
     async with hubs(hub_config(), hooks=[Policy("strict", answer)]) as hub:
-        session = await hub.session()
+        session = await hub.session(granted=[("Bash", "ls")])
         async with asyncio.timeout(30):
-            await hub.store.redis.execute_command(
-                "HSET", keys.session_key("grants", session), grant_key("Bash", "ls"), "ask_before"
-            )
             begun = await hub.send(session, BASH)
             if by == "person":
                 await allow(hub, await hub.until(begun, AskOpened))

@@ -13,8 +13,9 @@ import pytest
 
 import hub.store
 from hub import ids
-from hub.asks import AskRecord
+from hub.asks import AskRecord, grant_id
 from hub.errors import Fenced, NotFound, StoreUnavailable
+from hub.events import By
 from hub.store import keys
 from hub.store.records import Appended, Begun, Finished, QueuedMessage, SessionRecord, Taken
 from hub.store.store import Bounds, Store
@@ -33,6 +34,22 @@ async def _create(desk: Desk) -> Case:
     session_id = ids.session_id()
     record = SessionRecord(id=session_id, agent="a", transport="t")
     return session_id, lambda store: store.create_session(record), 1, lambda answer: answer[1] is True
+
+
+async def _create_granted(desk: Desk) -> Case:
+    session_id = ids.session_id()
+    record = SessionRecord(id=session_id, agent="a", transport="t")
+    granted = [("Bash", "ls"), ("mcp__files", None)]
+    return session_id, lambda store: store.create_session(record, granted), 1, lambda answer: answer[1] is True
+
+
+async def _revoke(desk: Desk) -> Case:
+    session_id = ids.session_id()
+    record = SessionRecord(id=session_id, agent="a", transport="t")
+    await desk.store.create_session(record, [("Bash", "ls")])
+    by = By(kind="person", name="ann")
+    revoke = lambda store: store.revoke_grant(session_id, grant_id("Bash", "ls"), by)  # noqa: E731
+    return session_id, revoke, 1, lambda answer: answer is None
 
 
 async def _patch(desk: Desk) -> Case:
@@ -195,6 +212,8 @@ async def _snapshot(desk: Desk) -> Case:
 
 CASES = {
     "create": _create,
+    "create with grants": _create_granted,
+    "revoke": _revoke,
     "patch": _patch,
     "delete": _delete,
     "begin": _begin,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from hub.front.operations import Operation
-from hub.front.routes import asks, messages, sessions, streams, system
+from hub.front.routes import asks, grants, messages, sessions, streams, system
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *system.OPERATIONS,
@@ -13,4 +13,5 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *messages.OPERATIONS,
     *streams.OPERATIONS,
     *asks.OPERATIONS,
+    *grants.OPERATIONS,
 )

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from msgspec import UNSET
 
 from hub import ids
+from hub.asks import allowlisted
 from hub.front import views
 from hub.front.auth import require
 from hub.front.instant import session_state
@@ -51,7 +52,8 @@ async def create_session(call: Call[views.NewSession, Any]) -> Answer:
         title=body.title,
         cwd=_directory(agent.cwd, body.cwd),
     )
-    created, _ = await services.store.create_session(record)
+    granted = [allowlisted(entry) for entry in agent.approval_allowlist]
+    created, _ = await services.store.create_session(record, granted)
     return Answer(201, views.session_view(created), {"Location": f"/v1/sessions/{created.id}"})
 
 
