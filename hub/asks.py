@@ -111,9 +111,10 @@ class PermissionReply(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 class QuestionReply(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The body of an answer to a question: ``answers`` by exact question text (a list of labels for
-    multi-select is joined), or one ``response`` that answers no single question. Never both."""
+    multi-select is joined; null skips the question, and the agent is told so), or one ``response`` that answers
+    no single question. Never both."""
 
-    answers: dict[str, str | list[str]] | None = None
+    answers: dict[str, str | list[str] | None] | None = None
     response: str | None = None
 
 
@@ -128,6 +129,8 @@ def identical_key(request: AskRequest) -> str:
     return hashlib.sha256(json.dumps(call, sort_keys=True).encode()).hexdigest()
 
 
+SKIPPED: Final = "(skipped: no answer to this one)"
+"""What the agent is told of a question that a person skipped."""
 _GRANT_DIGITS: Final = 32
 _ALLOWLISTED: Final = re.compile(r"(?P<tool>[A-Za-z_][A-Za-z0-9_.:-]*)(?:\((?P<subject>.*)\))?", re.DOTALL)
 _TRUST: Final = ("sdk", "hook", "transcript", "pane")
@@ -232,14 +235,20 @@ def _question(ask: Ask, reply: QuestionReply, by: By) -> Settlement:
     wanted = [question.question for question in ask.questions]
     if unknown := [key for key in given if key not in wanted]:
         raise Invalid(f"No such question: {unknown[0]!r}. The questions are: {', '.join(map(repr, wanted))}.")
-    answers: dict[str, str] = {}
-    for question in ask.questions:
-        text = _joined(question, given.get(question.question))
-        if text is None:
-            raise Invalid(f"Every question wants an answer; there is none for {question.question!r}.")
-        _own_words(ask, question, text)
-        answers[question.question] = text
+    answers = {question.question: _answer(ask, question, given) for question in ask.questions}
+    if all(text == SKIPPED for text in answers.values()):
+        raise Invalid("All questions are skipped: answer one of them, or send `response`.")
     return Settlement(by=by, answers=answers)
+
+
+def _answer(ask: Ask, question: Question, given: Mapping[str, str | list[str] | None]) -> str:
+    """The words that answer one question."""
+    words = given.get(question.question, [])
+    text = SKIPPED if words is None else _joined(question, words)
+    if text is None:
+        raise Invalid(f"Every question wants an answer (null skips one); there is none for {question.question!r}.")
+    _own_words(ask, question, text)
+    return text
 
 
 def _own_words(ask: Ask, question: Question, text: str) -> None:
@@ -259,9 +268,7 @@ def _conveyable(ask: Ask, text: str | None, what: str) -> None:
         raise Invalid(f"{what} has more than one line, which cannot be conveyed where the agent asks this.")
 
 
-def _joined(question: Question, answer: str | list[str] | None) -> str | None:
-    if answer is None:
-        return None
+def _joined(question: Question, answer: str | list[str]) -> str | None:
     if isinstance(answer, str):
         return answer if answer.strip() else None
     if len(answer) > 1 and not question.multi_select:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.asks import AskRequest, Settlement, coalescing_key, identical_key, merged, settle, settled_event
+from hub.asks import SKIPPED, AskRequest, Settlement, coalescing_key, identical_key, merged, settle, settled_event
 from hub.errors import Invalid
 from hub.events import Ask, By, Question, QuestionOption
 from tests.strategies import json_objects, words
@@ -73,6 +73,10 @@ def test_a_permission_is_not_settled_by_anything_else(reply: dict[str, Any], nam
             Settlement(by=ADA, answers={"Which colour?": "Red", "Which sizes?": "S, L"}),
         ),
         (
+            {"answers": {"Which colour?": None, "Which sizes?": "S"}},
+            Settlement(by=ADA, answers={"Which colour?": SKIPPED, "Which sizes?": "S"}),
+        ),
+        (
             {"answers": {"Which sizes?": "none of these", "Which colour?": ["a warm grey"]}},
             Settlement(by=ADA, answers={"Which colour?": "a warm grey", "Which sizes?": "none of these"}),
         ),
@@ -91,6 +95,7 @@ def test_a_question_is_settled_by_words(reply: dict[str, Any], expected: Settlem
         ({"answers": {}, "response": "x"}, "either"),
         ({"answers": {}}, "Which colour"),
         ({"answers": {"Which colour?": "Red"}}, "Which sizes"),
+        ({"answers": {"Which colour?": None, "Which sizes?": None}}, "skipped"),
         ({"answers": {"Which colour?": " ", "Which sizes?": "S"}}, "Which colour"),
         ({"answers": {"Which colour?": [], "Which sizes?": "S"}}, "Which colour"),
         ({"answers": {"Which colour?": "Red", "Which sizes?": ["S", ""]}}, "Which sizes"),

@@ -6,13 +6,22 @@ import asyncio
 from typing import Any, Final
 
 import structlog
-from claude_agent_sdk import PermissionResultDeny, ToolPermissionContext
+from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny, ToolPermissionContext
+from msgspec import Struct
 
 from hub import Answered, Settlement, TurnContext
 from turnhub_sdk.asking import NO_TURN, QUESTION, UNABLE, Result, request_of, result_of
 from turnhub_sdk.tools import Tools
 
 _SHOWN_S: Final = 1.0
+
+
+class _Taken(Struct, frozen=True):
+    """An answer on its way. ``runs``: the input that Claude Code runs the call with, once it took it
+    (measured)."""
+
+    ask_id: str
+    runs: dict[str, Any] | None
 
 
 class Broker:
@@ -27,7 +36,7 @@ class Broker:
         self._turn: TurnContext | None = None
         self._tools: Tools | None = None
         self._waiting: set[asyncio.Task[Any]] = set()
-        self._taken: dict[str, str] = {}
+        self._taken: dict[str, _Taken] = {}
         self._shown: frozenset[str] = frozenset()
         self._changed = asyncio.Condition()
 
@@ -83,7 +92,8 @@ class Broker:
         if isinstance(result, PermissionResultDeny) and tool_id:
             tools.denied.add(tool_id)
         if isinstance(answer, Answered) and tool_id and _conveyed(tool, answer.settlement, result):
-            self._taken[tool_id] = answer.ask_id
+            runs = result.updated_input if isinstance(result, PermissionResultAllow) else None
+            self._taken[tool_id] = _Taken(answer.ask_id, runs)
         return result
 
     async def _until_shown(self, tool_id: str) -> None:
@@ -102,9 +112,9 @@ class Broker:
             self._changed.notify_all()
         taken = tuple(self._taken) if running and not self._waiting else finished
         for tool_id in taken:
-            ask_id = self._taken.pop(tool_id, None)
-            if ask_id is not None and self._turn is not None:
-                await self._turn.ask_delivered(ask_id)
+            one = self._taken.pop(tool_id, None)
+            if one is not None and self._turn is not None:
+                await self._turn.ask_delivered(one.ask_id, input=one.runs)
 
 
 def _conveyed(tool: str, settlement: Settlement, result: Result) -> bool:
