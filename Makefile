@@ -10,7 +10,7 @@ WORKERS ?= 2
 BENCH ?= fanout
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format bench build clean
+.PHONY: help setup run test check format bench matrix build clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
@@ -42,6 +42,10 @@ format: $(STAMP) ## mend formatting and what else ruff can mend
 
 bench: $(STAMP) ## a thousand subscribers of one turn, beside the naive form and a bare writer; BENCH=append, attach
 	@$(BIN)/python -m benchmarks.$(BENCH) $(ARGS)
+
+matrix: $(STAMP) ## send every message of the delivery matrix to a real agent in tmux; ARGS="--widths 80 --only emoji"
+	@sh scripts/system-packages.sh tmux
+	@$(BIN)/python -m tests.matrix $(ARGS)
 
 build: $(STAMP) ## build all distributions into dist/
 	@for project in $(dir $(PROJECTS)); do \

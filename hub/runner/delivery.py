@@ -214,6 +214,8 @@ class Delivery:
         if verdict is not None and verdict.verdict == "staged":
             self._unsent = True
             return verdict
+        if verdict is not None and verdict.verdict == "unverified" and verdict.detail:
+            return verdict
         told = "Nothing proves that the agent took the message, and nothing that it did not"
         return unverified(f"{told}. A dialog is there now: {sight.dialog}" if sight.dialog else f"{told}.")
 

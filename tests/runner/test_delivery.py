@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hub.runner.delivery import Delivery, Verify
 from hub.transport import Message, Verdict
-from hub.typist import CannotConvey, Hold, Pace, PlaceLost, PlaceTaken, Sight, undelivered
+from hub.typist import CannotConvey, Conveyed, Hold, Pace, PlaceLost, PlaceTaken, Sight, undelivered
 from tests.runner import terminal as t
 from tests.runner.terminal import FakeTypist, Fault, Terminal, by_hook, by_nobody, by_pane
 
@@ -299,6 +299,17 @@ async def test_without_proof_there_is_no_success_and_no_second_try() -> None:
     terminal = Terminal()
     verdict, typist = await deliver(terminal, verify=by_nobody)
     assert verdict.verdict == "unverified"
+    assert typist.count("paste") == 1
+
+
+async def test_who_knows_why_nothing_is_proven_is_quoted() -> None:
+    """The verifier's own words go before the general ones; it is no success, and nothing is typed again."""
+
+    async def doubts(before: Sight, now: Sight, conveyed: Conveyed) -> Verdict | None:
+        return Verdict(verdict="unverified", detail="Other words arrived.")
+
+    verdict, typist = await deliver(Terminal(), verify=doubts)
+    assert (verdict.verdict, verdict.detail) == ("unverified", "Other words arrived.")
     assert typist.count("paste") == 1
 
 

@@ -18,7 +18,7 @@ from turnhub_tmux.transcript.facts import RowFact
 from turnhub_tmux.typist import PaneTypist
 from turnhub_tmux.verify import TRACES
 
-_TELL_S: Final = 2.0
+_TELL_S: Final = 4.0
 """Seconds for which the screen's word waits for those who know the words."""
 
 

@@ -68,8 +68,7 @@ def exceptions(results: Results) -> Iterator[str]:
     for column in sorted(results):
         for outcome in results[column]:
             if not outcome.expected:
-                case = outcome.case
-                yield f"{column.title}: {case.group}: {case.name}: {outcome.kind}: {outcome.why}"
+                yield f"{column.title}: {outcome.case.title}: {outcome.kind}: {outcome.why}"
 
 
 def as_text(results: Results) -> str:
