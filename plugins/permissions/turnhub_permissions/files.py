@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final
 
 _MOST: Final = 513
-_MOST_WILD: Final = 3  # so many wild parts of one pattern are looked at; more could go through a whole disk
+_MOST_WILD: Final = 2  # so many wild parts of one pattern are looked at; more could go through a whole disk
 
 
 class Files:

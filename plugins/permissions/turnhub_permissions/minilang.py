@@ -9,21 +9,27 @@ from turnhub_permissions.programs import Effects
 from turnhub_permissions.words import Word
 
 
+def _pattern(delimiter: str) -> str:
+    """A regular expression of sed up to its delimiter. In brackets there is neither delimiter nor backslash: seds
+    differ about them."""
+    d = re.escape(delimiter)
+    return rf"(?:\\.|\[\^?\]?[^\]\[\\\n{d}]*\]|[^\\\[\n{d}])*"
+
+
 def _substitution(delimiter: str) -> str:
     d = re.escape(delimiter)
-    body = rf"(?:\\.|[^\\\n{d}])*"
-    return rf"(?:s{d}{body}{d}{body}{d}[gpiI0-9]*|y{d}{body}{d}{body}{d})"
+    text = rf"(?:\\.|[^\\\n{d}])*"
+    return rf"(?:s{d}{_pattern(delimiter)}{d}{text}{d}[gpiI0-9]*|y{d}{text}{d}{text}{d})"
 
 
-_REGEX: Final = r"/(?:\\.|[^\\\n/])*/I?"
-_ADDRESS: Final = rf"(?:\d+(?:~\d+)?|\$|{_REGEX})"
-_ADDRESSES: Final = rf"(?:{_ADDRESS}(?:\s*,\s*(?:{_ADDRESS}|[+~]\d+))?\s*!?\s*)?"
+_ADDRESS: Final = rf"(?:\d+(?:~\d+)?|\$|/{_pattern('/')}/I?)"
+_ADDRESSES: Final = rf"(?:{_ADDRESS}(?:[ \t]*,[ \t]*(?:{_ADDRESS}|[+~]\d+))?[ \t]*(?:![ \t]*)?)?"
 _COMMAND: Final = rf"(?:[pdnNDPgGhHx=l]|[qQ]\d*|{'|'.join(map(_substitution, '/|#,@:!+'))})"
-_SED: Final = re.compile(rf"\s*(?:{_ADDRESSES}{_COMMAND})?(?:\s*[;\n]\s*(?:{_ADDRESSES}{_COMMAND})?)*\s*")
+_ONE: Final = rf"[ \t]*(?:{_ADDRESSES}{_COMMAND}[ \t]*)?"
+_SED: Final = re.compile(rf"{_ONE}(?:[;\n]{_ONE})*")
 _AWK_WORDS: Final = re.compile(
     r"system|getline|ENVIRON|PROCINFO|ARGV|ARGC|FUNCTAB|SYMTAB|extension|@|(?<!\|)\|(?!\|)|/inet"
 )
-_AWK_OUTPUT: Final = re.compile(r"print[^;}]*>")
 
 
 def script_effects(kind: str, word: Word, out: Effects) -> None:
@@ -34,7 +40,7 @@ def script_effects(kind: str, word: Word, out: Effects) -> None:
     elif kind == "sed":
         if len(text) > _LONGEST or not _SED.fullmatch(text):
             out.opaque.append("its script may read, write or run something")
-    elif _AWK_WORDS.search(text) or _AWK_OUTPUT.search(text):
+    elif _AWK_WORDS.search(text) or ">" in text.partition("print")[2]:
         out.opaque.append("its script may read, write or run something")
 
 

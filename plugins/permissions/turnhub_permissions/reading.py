@@ -88,6 +88,7 @@ class _Walk:
         self._values = values
         self._calls: list[Call] = []
         self._opaque: list[str] = []
+        self._variables: set[str] = set()
         self._functions: tuple[str, ...] = ()
         self._repeated = self._spawned = False
         self._depth = 0
@@ -98,7 +99,7 @@ class _Walk:
         if not _covered(root, self._source):
             self._opaque.append("its words cannot be told apart")
         self._visit(root, fed=False)
-        return Script(tuple(self._calls), tuple(dict.fromkeys(self._opaque)))
+        return Script(tuple(self._calls), tuple(dict.fromkeys(self._opaque)), frozenset(self._variables))
 
     def _text(self, node: Node) -> str:
         return self._source[node.start_byte : node.end_byte].decode()
@@ -438,6 +439,7 @@ class _Walk:
 
     def _expansion(self, node: Node) -> Part:
         text = self._text(node)
+        self._variables.update(self._text(one) for one in node.named_children if one.type == "variable_name")
         if node.type == "command_substitution":
             self._visit_inside(node)
             return Part(None, False, feeds=True)

@@ -134,7 +134,7 @@ class Rule(Struct, frozen=True):
 def _tool_matches(pattern: str, name: str) -> bool:
     if pattern == name:
         return True
-    if pattern.startswith("mcp__") and pattern.count("__") == 1:
+    if "*" not in pattern and pattern.startswith("mcp__") and pattern.count("__") == 1:
         return name.startswith(pattern + "__")
     return "*" in pattern and re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), name) is not None
 

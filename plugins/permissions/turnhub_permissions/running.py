@@ -80,6 +80,8 @@ class Commands:
             scene.opaque("it runs a file in this shell", name)
             if any(word.feeds for word in args):
                 scene.danger("runs what nobody has seen", name)
+        elif name == "set" and not args:
+            scene.danger("shows the environment, with its secrets", name)
         elif name == "cd":
             self._cd(words, args, repeated=repeated)
         elif name == "find":

@@ -16,7 +16,6 @@ from turnhub_permissions.tables import Tables
 from turnhub_permissions.words import UNKNOWN, Word
 
 _LONGEST: Final = 160
-_ALL_OF: Final = re.compile(r"(.*/)[.*?]*\*[.*?]*")
 
 
 class Scene:
@@ -112,11 +111,10 @@ class Scene:
         if word.text is None:
             return None
         found = list(self.places(word) or ())
-        if word.pattern is not None and (
-            match := _ALL_OF.fullmatch(word.text if "/" in word.text else "./" + word.text)
-        ):
-            whole = Word(match[1], match[1], match[1], tilde=word.tilde)
-            found += self.places(whole) or ()
+        top, slash, name = word.text.rpartition("/")
+        if word.pattern is not None and "*" in name and not name.strip(".*?"):
+            whole = (top or "/") if slash else "."
+            found += self.places(Word(whole, whole, whole, tilde=word.tilde)) or ()
         return root_of_much(found, self.ground, self.tables)
 
     def mentions(self, word: Word) -> str | None:

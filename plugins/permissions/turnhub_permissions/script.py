@@ -28,7 +28,9 @@ class Call(Struct, frozen=True):
 
 
 class Script(Struct, frozen=True):
-    """All commands of a script, in order. ``opaque``: why it cannot be told what else it does."""
+    """All commands of a script, in order. ``opaque``: why it cannot be told what else it does; ``variables``:
+    those whose values it uses."""
 
     calls: tuple[Call, ...]
     opaque: tuple[str, ...] = ()
+    variables: frozenset[str] = frozenset()

@@ -51,6 +51,9 @@ class _Run:
         script = self._reader.read(text, scene.ground.home)
         for why in script.opaque:
             scene.opaque(why)
+        for name in sorted(script.variables):
+            if scene.tables.secret_variables.search(name):
+                scene.danger("its value is a secret", f"${name}")
         if len(script.calls) > _MOST_CALLS or len(scene.acts) > _MOST_CALLS * 4:
             scene.opaque(f"it has more than {_MOST_CALLS} commands")
             return

@@ -43,6 +43,7 @@ class Tables(Struct, frozen=True):
     inline: Mapping[str, frozenset[str]]
     safe_variables: frozenset[str]
     special_variables: frozenset[str]
+    secret_variables: re.Pattern[str]
 
 
 def load() -> Tables:
@@ -75,6 +76,7 @@ def load() -> Tables:
         inline={name: frozenset(flags.split()) for name, flags in _spread(dangers["opaque"]["inline"]).items()},
         safe_variables=frozenset(dangers["environment"]["safe"].split()),
         special_variables=frozenset(dangers["environment"]["special"].split()),
+        secret_variables=re.compile(dangers["environment"]["secret"]),
     )
 
 

@@ -32,6 +32,9 @@ _NAMES: Final = {
     "WebSearch": ("query",),
 }
 
+_MOST_BRACES: Final = 8
+_METADATA: Final = frozenset(("169.254.169.254", "metadata.google.internal", "fd00:ec2::254", "100.100.100.200"))
+
 
 def acts_of(
     tool: str, given: Mapping[str, Any], ground: Ground, tables: Tables, shell: Callable[[str, Ground], list[Act]]
@@ -76,12 +79,25 @@ def _file(tool: str, given: Mapping[str, Any], scene: Scene) -> list[Act]:
 
 def _grep(given: Mapping[str, Any], word: Word, scene: Scene) -> None:
     pattern = given.get("glob")
-    if isinstance(pattern, str) and (
-        could_be_secret(pattern) or any(map(could_be_secret, re.split(r"[{},\s]", pattern)))
-    ):
+    if isinstance(pattern, str) and any(map(could_be_secret, _alternatives(pattern))):
         scene.danger("it may read secrets", f"Grep {pattern}")
     if not all(scene.ground.within(one) for one in scene.places(word) or ()):
         scene.read_whole(word, hidden=False)
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """The patterns that one with braces stands for; itself where there are none, or too many."""
+    found = [one for one in re.split(r"[\s,](?![^{]*\})", pattern) if one]
+    for _ in range(_MOST_BRACES):
+        parts = [re.fullmatch(r"(.*?)\{([^{}]*)\}(.*)", one, re.DOTALL) for one in found]
+        if not any(parts) or len(found) > _MOST_BRACES**2:
+            break
+        found = [
+            text
+            for one, part in zip(found, parts, strict=True)
+            for text in ([part[1] + choice + part[3] for choice in part[2].split(",")] if part else [one])
+        ]
+    return found
 
 
 def _glob(given: Mapping[str, Any], path: str, scene: Scene) -> None:
@@ -113,4 +129,5 @@ def _fetch(given: Mapping[str, Any]) -> Act:
         fine, host = False, ""
     if not fine:
         return Act(kind="fetch", about=about, name=host, opaque="its address cannot be read")
-    return Act(kind="fetch", about=about, name=f"[{host}]" if ":" in host else host)
+    danger = "that address hands out credentials" if host in _METADATA else None
+    return Act(kind="fetch", about=about, name=f"[{host}]" if ":" in host else host, danger=danger)

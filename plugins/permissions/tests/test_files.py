@@ -1,0 +1,100 @@
+"""The real file system, as the judge asks for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from turnhub_permissions.engine import Engine, source_of
+from turnhub_permissions.files import Files
+from turnhub_permissions.testing import policies
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project in a home, with links that lead out of it."""
+    home = tmp_path / "home"
+    place = home / "project"
+    (place / "src").mkdir(parents=True)
+    (home / ".ssh").mkdir()
+    (home / ".ssh/id_rsa").touch()
+    (place / "src/a.py").touch()
+    (place / "out").symlink_to("/etc")
+    (place / "keys").symlink_to(home / ".ssh")
+    (place / "key").symlink_to(home / ".ssh/id_rsa")
+    (place / "loop").symlink_to("loop")
+    (place / "gone").symlink_to(home / "nowhere")
+    (place / "here").symlink_to(place)
+    return place
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        ("cat src/a.py", "allow"),
+        ("cat src/new.py", "allow"),
+        ("cat here/src/a.py", "allow"),
+        ("cat here/here/src/a.py", "allow"),
+        ("cat src/*.py", "allow"),
+        ("cat out/passwd", "ask"),
+        ("cat out/new", "ask"),
+        ("cat keys/id_rsa", "ask"),
+        ("cat key", "ask"),
+        ("cat k*", "ask"),
+        ("cat keys/../x", "ask"),
+        ("cat gone", "ask"),
+        ("cat loop", "allow"),
+        ("cat src/../../.ssh/id_rsa", "ask"),
+        ("touch src/new.py", "allow"),
+        ("touch gone", "ask"),
+        ("touch out/x", "ask"),
+        ("cp src/a.py out", "ask"),
+        ("cd keys && cat id_rsa", "ask"),
+        ("cd out && cat passwd", "ask"),
+        ("cd here/src && cat a.py", "allow"),
+    ],
+)
+def test_links_are_followed_before_anything_is_allowed(project: Path, command: str, wanted: str) -> None:
+    """What lies behind a link is judged where it is."""
+    engine = Engine(source_of(policies({})))
+    found = engine.judge(
+        engine.policy("edits"), "Bash", {"command": command}, str(project), home=str(project.parent)
+    )
+    assert found.verdict == wanted, found.why
+
+
+def test_a_working_directory_that_is_a_link_is_the_place_behind_it(project: Path) -> None:
+    """Both names of it are inside."""
+    link = project.parent.parent / "link"
+    link.symlink_to(project)
+    engine = Engine(source_of(policies({})))
+    policy = engine.policy("edits")
+    for path in (f"{link}/src/x", f"{project}/src/x", "src/x"):
+        assert (
+            engine.judge(policy, "Write", {"file_path": path}, str(link), home=str(project.parent)).verdict
+            == "allow"
+        )
+
+
+def test_a_wildcard_that_a_file_turns_into_a_flag_asks(project: Path) -> None:
+    """A file called like a flag makes `*` one."""
+    engine = Engine(source_of(policies({})))
+    policy = engine.policy("reads")
+    assert engine.judge(policy, "Bash", {"command": "sort src/*"}, str(project)).verdict == "allow"
+    (project / "src/--compress-program=sh").touch()
+    assert engine.judge(policy, "Bash", {"command": "sort src/*"}, str(project)).verdict == "allow"
+    assert engine.judge(policy, "Bash", {"command": "cd src && sort *"}, str(project)).verdict == "ask"
+
+
+def test_paths_that_cannot_be_looked_at_are_taken_as_named() -> None:
+    """Too long, or with a null byte: no exception."""
+    files = Files()
+    assert files.real("/" + "x" * 10_000).startswith("/x")
+    assert files.real("/a\0b/../c")
+    assert files.folds("/" + "x" * 10_000) in (True, False)
+
+
+def test_too_many_wildcards_are_not_looked_up() -> None:
+    """A pattern does not go through the whole disk."""
+    assert Files().expand("/*/*/*/*") is None
+    assert Files().expand("/**/x") is None
