@@ -75,7 +75,7 @@ async def lock(place: str) -> AsyncIterator[Any]:
 @pytest.fixture
 def place(pane: Callable[[str], bytes], claude: Manifest, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Place]:
     """Makes places of saved screens."""
-    for name in ("_MOVE_S", "_TAKE_S"):
+    for name in ("_MOVE_S", "_TAKE_S", "_SHOWS_S"):
         monkeypatch.setattr(module, name, 0.02)
     monkeypatch.setattr(module, "_LOOK_S", 0.001)
 
@@ -124,6 +124,20 @@ async def test_nothing_is_pressed_on_anything_else(place: Callable[..., Place], 
     here = place(other, {})
     assert not await given(here, BASH, allow())
     assert here.pressed == []
+
+
+async def test_a_dialog_that_comes_late_is_waited_for(
+    place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer was faster than the screen: then it is given all the same."""
+    monkeypatch.setattr(module, "_SHOWS_S", 20.0)
+    here = place("w200-busy", {("w200-perm-bash", "1"): "w200-idle"})
+    giving = asyncio.create_task(given(here, BASH, allow()))
+    await asyncio.sleep(0.02)
+    assert (here.pressed, giving.done()) == ([], False)
+    here.shown = "w200-perm-bash"
+    assert await giving
+    assert here.pressed == ["1"]
 
 
 async def test_a_dialog_that_does_not_react_is_not_pressed_on_and_on(place: Callable[..., Place]) -> None:

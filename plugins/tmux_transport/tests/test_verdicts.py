@@ -11,6 +11,7 @@ from turnhub_tmux.panes.pane import Look, PaneRef
 from turnhub_tmux.reading import answer_on
 from turnhub_tmux.screen.manifest import Manifest
 from turnhub_tmux.screen.reader import read
+from turnhub_tmux.screen.types import Composer, Screen
 from turnhub_tmux.transcript import facts as rows
 from turnhub_tmux.typist import SEEN, Seen
 from turnhub_tmux.verdicts import LONG_REST_S, REST_S, TELL_S, Signs, ending
@@ -123,5 +124,22 @@ def test_rest_on_the_screen_counts_where_nobody_else_tells(sight: Callable[[str]
 def test_an_answer_is_read_off_the_screen_below_the_message(sight: Callable[[str], Sight]) -> None:
     """For agents of which nothing else tells."""
     seen: Seen = sight("w200-paste-submitted").seen[SEEN]
-    assert "ECHO of" in answer_on(seen.screen, "no such message")
-    assert answer_on(seen.screen, "no such message").startswith(answer_on(seen.screen, "")[:5])
+    assert "ECHO of" in answer_on(seen.screen, "no such message", ["❯"])
+    assert answer_on(seen.screen, "no such message", ["❯"]).startswith(answer_on(seen.screen, "", ["❯"])[:5])
+
+
+@pytest.mark.parametrize(
+    ("rows", "message", "answer"),
+    [
+        (["› hello", "", "• Echo: hello"], "hello", "• Echo: hello"),
+        (["› hello", "• one", "› hello", "• two"], "hello", "• two"),
+        (["› two lines", "  in one", "", "• yes"], "two lines\nin one", "• yes"),
+        (["line 2", "line 3", "", "• yes"], "line 1\nline 2\nline 3", "• yes"),
+        (["› other", "• yes"], "hello", "› other\n• yes"),
+        (["• yes"], "", "• yes"),
+    ],
+)
+def test_an_answer_that_says_the_message_again_is_whole(rows: list[str], message: str, answer: str) -> None:
+    """Only what the agent marks as said by a person is the message, in all its rows."""
+    screen = Screen(state="ready", composer=Composer(state="empty"), above=tuple(rows))
+    assert answer_on(screen, message, ["›", ">"]) == answer

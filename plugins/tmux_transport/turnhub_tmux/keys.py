@@ -14,6 +14,8 @@ from turnhub_tmux.screen.types import Dialog, Key, Paste, Stroke
 from turnhub_tmux.typist import PaneTypist, seen_in
 
 _LOOK_S: Final = 0.08
+_SHOWS_S: Final = 2.0
+"""Seconds in which a dialog of which something else told may come to the screen."""
 _MOVE_S: Final = 1.0
 _TAKE_S: Final = 3.0
 _TRIES: Final = 4
@@ -54,11 +56,17 @@ class Keys:
         return self._pressed
 
     async def _usable(self) -> Sight:
-        sight = await self._typist.look()
-        if sight.scrolled:
-            await self._typist.unscroll()
+        """The sight of the dialog, as soon as it shows."""
+        deadline = asyncio.get_running_loop().time() + _SHOWS_S
+        while True:
             sight = await self._typist.look()
-        return sight
+            if sight.scrolled:
+                await self._typist.unscroll()
+                sight = await self._typist.look()
+            late = asyncio.get_running_loop().time() >= deadline
+            if late or self._dialog(sight) is not None or sight.holder in ("shell", "nothing"):
+                return sight
+            await asyncio.sleep(_LOOK_S)
 
     def _dialog(self, sight: Sight) -> Dialog | None:
         """The dialog that is meant, while it is there and an agent shows it."""

@@ -285,7 +285,7 @@ class Run:
         await self._asker.rest()
         if not self._senses.hooked and self._senses.tail is None and isinstance(found, Completed):
             seen = seen_in(self._sight) if self._sight is not None else None
-            text = answer_on(seen.screen, self._turn.message.text) if seen is not None else ""
+            text = "" if seen is None else answer_on(seen.screen, self._words(), seen.manifest.prompts)
             if text:  # nothing else tells of this agent
                 await self._turn.emit(Text(block=self._story.block(), text=text))
         whole = isinstance(found, Completed)
