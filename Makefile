@@ -40,7 +40,7 @@ format: $(STAMP) ## mend formatting and what else ruff can mend
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-bench: $(STAMP) ## a thousand subscribers of one turn, beside the naive form and a bare writer; BENCH=append, attach
+bench: $(STAMP) ## a thousand subscribers of one turn, beside the naive form and a bare writer; BENCH=append, attach, judging
 	@$(BIN)/python -m benchmarks.$(BENCH) $(ARGS)
 
 matrix: $(STAMP) ## send every message of the delivery matrix to a real agent in tmux; ARGS="--widths 80 --only emoji"

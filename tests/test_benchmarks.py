@@ -24,7 +24,7 @@ def quick(name: str, *more: str) -> str:
 
 @LINUX
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "reports"), [("fanout", 1), ("append", 1), ("attach", 2)])
+@pytest.mark.parametrize(("name", "reports"), [("fanout", 1), ("append", 1), ("attach", 2), ("judging", 1)])
 def test_a_benchmark_runs_and_tells_its_ratios(name: str, reports: int) -> None:
     """Every variant has every number, and each ratio of times is a number too. (So few subscribers may find
     room in memory that a server has already.)"""

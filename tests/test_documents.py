@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -122,3 +124,26 @@ def test_an_ask_is_settled_once_as_the_tour_says(shell: Shell) -> None:
     answered = [status for status, _, path in shell.type(f"{preparation}\n{asks}") if path.endswith("/answer")]
     assert answered[0] == 200
     assert set(answered[1:]) == {409}
+
+
+def test_the_commands_about_policies_print_what_the_page_shows(tmp_path: Path) -> None:
+    """With the page's own configuration, line for line."""
+    page = (ROOT / "docs/policies.md").read_text()
+    (config,) = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "turnhub.toml").write_text(config)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {"PATH": path, "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"}
+    consoles = re.findall(r"^```console\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    for shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", "".join(consoles), re.MULTILINE):
+        command, output = shown
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.stdout.replace(f"{tmp_path}/", "") == output, done.stderr
+    assert len(consoles) >= 4

@@ -166,3 +166,20 @@ def test_explaining_shows_every_step_and_the_rules_that_were_looked_at() -> None
 def test_the_tools_that_only_think_go_on_under_reads() -> None:
     """A list of things to do hurts nobody."""
     assert called(engine_over({}), "reads", "TodoWrite", {"todos": []}).verdict == "allow"
+
+
+def test_a_grant_stands_behind_denials_and_dangers_and_before_everything_else() -> None:
+    """As the hub itself takes it."""
+    engine = engine_over({"p": {"ask": ["Bash(make:*)"], "deny": ["Bash(make clean)"]}})
+    policy = engine.policy("p")
+
+    def says(command: str) -> str:
+        return engine.judge(policy, "Bash", {"command": command}, "/home/ada/project", grant="ask_1").verdict
+
+    assert [says(command) for command in ("make", "npm test", "make clean", "rm -r x", "rm -rf /")] == [
+        "allow",
+        "allow",
+        "deny",
+        "ask",
+        "deny",
+    ]

@@ -97,7 +97,7 @@ async def test_the_home_is_the_agents(plugin: Permissions) -> None:
     """Where the agent has another one, its secrets are there."""
     said = await plugin.resolve_permission(session(env={"HOME": "/srv"}), request("cat ../.ssh/id_x"))
     assert said is not None
-    assert "~/.ssh/** holds secrets" in (said.danger or "")
+    assert "~/.ssh/id_x is where secrets are" in (said.danger or "")
 
 
 def test_its_bundles_are_offered() -> None:

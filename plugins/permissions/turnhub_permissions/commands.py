@@ -230,13 +230,14 @@ def explain(caller: Caller, words: tuple[str, ...], name: str | None, cwd: str |
     tool, given = words[-2], _input(words[-2], words[-1])
     config = caller.where.config().path
     if name:
-        _explain(caller, _prepared(config, name), tool, given, cwd or ".")
+        _explain(caller, _prepared(config, name), (tool, given), cwd or ".")
         return
 
     async def work(client: Client) -> int:
         session = (await client.session(words[0]))["session"]
         engine, chosen = _of_session(config, session.get("policy"))
-        _explain(caller, (engine, chosen), tool, given, cwd or str(session["cwd"]))
+        grant = _grant(await client.grants(words[0]), tool, given)
+        _explain(caller, (engine, chosen), (tool, given), cwd or str(session["cwd"]), grant)
         return 0
 
     caller.run(work)
@@ -247,6 +248,15 @@ def _of_session(config: Path | None, name: str | None) -> tuple[Engine, Policy]:
 
     engine = checked(read_policies(config))
     return engine, engine.policy(name, "the session's policy")
+
+
+def _grant(grants: list[dict[str, Any]], tool: str, given: dict[str, Any]) -> str | None:
+    """The id of the grant that covers a call: of that tool, about that very thing or about anything."""
+    subject = given.get(_TEXTS.get(tool, "notebook_path" if tool.startswith("Notebook") else "file_path"))
+    for one in grants:
+        if one["tool"] == tool and one["subject"] in (None, subject):
+            return str(one["id"])
+    return None
 
 
 def _input(tool: str, text: str) -> dict[str, Any]:
@@ -260,14 +270,18 @@ def _input(tool: str, text: str) -> dict[str, Any]:
     return {_TEXTS.get(tool, "notebook_path" if tool.startswith("Notebook") else "file_path"): text}
 
 
-def _explain(caller: Caller, by: tuple[Engine, Policy], tool: str, given: dict[str, Any], cwd: str) -> None:
+def _explain(
+    caller: Caller, by: tuple[Engine, Policy], call: tuple[str, dict[str, Any]], cwd: str, grant: str | None = None
+) -> None:
     import msgspec
 
     engine, chosen = by
+    tool, given = call
     place = str(Path(cwd).expanduser().absolute())
-    judged = engine.judge(chosen, tool, given, place, explain=True)
+    judged = engine.judge(chosen, tool, given, place, grant=grant, explain=True)
     facts: dict[str, Any] = {
         **_facts(judged),
+        **({"plugin": "grant"} if judged.rule == grant else {}),
         "danger": judged.danger,
         "policy": chosen.name or None,
         "cwd": place,

@@ -58,12 +58,13 @@ class Engine:
         cwd: str,
         *,
         home: str | None = None,
+        grant: str | None = None,
         explain: bool = False,
     ) -> Judgement:
         """What ``policy`` says of a call of ``tool`` with input ``given`` in the directory ``cwd``."""
         with self._lock:
             place = ground(cwd, home or str(Path.home()), self._resolver)
-            return self._judge.judge(policy, tool, given, place, explain=explain)
+            return self._judge.judge(policy, tool, given, place, grant=grant, explain=explain)
 
 
 def checked(policies: Policies) -> Engine:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import glob
 import os
-import stat
 from itertools import islice
 from typing import Final
 
 _MOST: Final = 513
+_MOST_KNOWN: Final = 4096
 _MOST_WILD: Final = 2  # so many wild parts of one pattern are looked at; more could go through a whole disk
 
 
 class Files:
-    """Resolves paths on this machine. Only looks at names and links; a path that cannot be looked at is taken as
+    """Resolves paths on this machine. Only looks at names and links, and remembers
+    which directories fold names; a path that cannot be looked at is taken as
     it is named."""
+
+    def __init__(self) -> None:
+        self._folds: dict[str, bool] = {}
 
     def real(self, path: str) -> str:
         """The path behind links and ``..``."""
@@ -33,14 +37,23 @@ class Files:
 
     def folds(self, path: str) -> bool:
         """Whether the nearest directory that exists takes its name in other letters for the same."""
-        while len(path) > 1:
-            other = path.swapcase()
-            if other != path:
-                try:
-                    mine = os.stat(path)  # noqa: PTH116
-                    return stat.S_IFMT(mine.st_mode) != 0 and os.path.samestat(mine, os.stat(other))  # noqa: PTH116
-                except (OSError, ValueError):
-                    if os.path.lexists(path):
-                        return False
-            path = os.path.dirname(path)  # noqa: PTH120
-        return False
+        folder = os.path.dirname(path)  # noqa: PTH120
+        known = self._folds.get(folder)
+        if known is None:
+            if len(self._folds) >= _MOST_KNOWN:
+                self._folds.clear()
+            known = self._folds[folder] = _folds(folder)
+        return known
+
+
+def _folds(path: str) -> bool:
+    while len(path) > 1:
+        other = path.swapcase()
+        if other != path:
+            try:
+                return os.path.samestat(os.stat(path), os.stat(other))  # noqa: PTH116
+            except (OSError, ValueError):
+                if os.path.lexists(path):
+                    return False
+        path = os.path.dirname(path)  # noqa: PTH120
+    return False

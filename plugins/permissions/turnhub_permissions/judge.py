@@ -67,22 +67,39 @@ class Judge:
         self._shell = shell
 
     def judge(
-        self, policy: Policy, tool: str, given: Mapping[str, Any], ground: Ground, *, explain: bool = False
+        self,
+        policy: Policy,
+        tool: str,
+        given: Mapping[str, Any],
+        ground: Ground,
+        *,
+        grant: str | None = None,
+        explain: bool = False,
     ) -> Judgement:
-        """The judgement on a call of ``tool`` with input ``given`` at ``ground``."""
+        """The judgement on a call of ``tool`` with input ``given`` at ``ground``. ``grant``: the session's grant
+        that covers it, where that is to be considered here; a hub considers it by itself."""
         acts = acts_of(tool, given, ground, self._tables, self._shell)
         command = given.get("command") if tool == "Bash" else None
-        return _Judging(policy, acts, command if isinstance(command, str) else None, ground, explain=explain).run()
+        text = command if isinstance(command, str) else None
+        return _Judging(policy, acts, text, ground, grant, explain=explain).run()
 
 
 class _Judging:
     def __init__(
-        self, policy: Policy, acts: Sequence[Act], command: str | None, ground: Ground, *, explain: bool
+        self,
+        policy: Policy,
+        acts: Sequence[Act],
+        command: str | None,
+        ground: Ground,
+        grant: str | None,
+        *,
+        explain: bool,
     ) -> None:
         self._policy = policy
         self._acts = acts
         self._command = command
         self._ground = ground
+        self._grant = grant
         self._explain = explain
         self._chain: list[Considered] = []
 
@@ -161,7 +178,7 @@ class _Judging:
         for act in self._acts:
             one_rule = self._policy.first(effect, act, self._ground)
             if self._explain and act.kind != "note":
-                looked = tuple(self._index(effect).about(act))
+                looked = tuple(self._index(effect).about(act, self._ground))
                 self._note(step, f"{effect}s it" if one_rule else "no rule", act.about, one_rule, looked)
             if one_rule and found is None:
                 found = self._by_rule(effect, one_rule, act.about)
@@ -192,8 +209,11 @@ class _Judging:
         return Judgement(verdict="ask", rule=DANGER, why=f"{_first_up(told)}. That always asks.", danger=told)
 
     def _grants(self) -> Judgement | None:
-        self._note("grants", "the session's grants come here: what a person granted to this very command")
-        return None
+        if self._grant is None:
+            self._note("grants", "what a person has granted the session comes here")
+            return None
+        self._note("grants", f"grant {self._grant} allows it")
+        return Judgement(verdict="allow", rule=self._grant, why="A person has granted it to this session.")
 
     def _literal(self) -> Judgement | None:
         one = self._policy.literals.get((self._command or "").strip())
@@ -219,7 +239,7 @@ class _Judging:
             if act.kind == "note":
                 continue
             one = self._policy.first("allow", act, self._ground)
-            looked = tuple(self._index("allow").about(act)) if self._explain else ()
+            looked = tuple(self._index("allow").about(act, self._ground)) if self._explain else ()
             own = act.free or (
                 act.kind == "read" and act.name == "shell" and act.inside and not self._policy.read_rules
             )

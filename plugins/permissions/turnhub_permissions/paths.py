@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from posixpath import isabs, join, normpath
 from typing import Final, Literal, Protocol
 
@@ -46,6 +47,8 @@ class Ground(Struct, frozen=True):
     resolver: Resolver
     real_cwd: str
     real_home: str
+    named_cwd: str
+    named_home: str
     cwds: tuple[str, ...]
 
     def place(self, path: str, cwd: str | None = None) -> Place:
@@ -80,7 +83,21 @@ class Ground(Struct, frozen=True):
 
 def ground(cwd: str, home: str, resolver: Resolver) -> Ground:
     """Where a call in ``cwd`` stands."""
-    return Ground(cwd, home, resolver, _normal(resolver.real(cwd)), _normal(resolver.real(home)), (cwd,))
+    real_cwd, real_home = _normal(resolver.real(cwd)), _normal(resolver.real(home))
+    return Ground(cwd, home, resolver, real_cwd, real_home, _normal(cwd), _normal(home), (cwd,))
+
+
+def heads(places: Iterable[Place], ground: Ground) -> frozenset[str] | None:
+    """The names with which places begin below the working directory; None where letters may not be told apart."""
+    found: set[str] = set()
+    for place in places:
+        if place.folds:
+            return None
+        for path in place.spellings():
+            for top in (ground.named_cwd, ground.real_cwd):
+                if _under(path, top):
+                    found.add(path[len(top) :].lstrip("/").partition("/")[0])
+    return frozenset(found)
 
 
 def glob_escaped(text: str) -> str:
@@ -99,13 +116,15 @@ def _under(path: str, top: str) -> bool:
 
 class PathPattern(Struct, frozen=True):
     """A pattern of places as in .gitignore: ``**`` any depth, ``*`` within a name, one without ``/`` at any
-    depth. ``text`` as written; from the working directory, the home (``~/``) or the root (``/``)."""
+    depth. ``text`` as written; from the working directory, the home (``~/``) or the root (``/``); ``head``: the
+    name with which every path begins that is meant, where that is known."""
 
     text: str
     anchor: Anchor
     exact: re.Pattern[str]
     below: re.Pattern[str]
     folded: re.Pattern[str]
+    head: str | None = None
 
     def allows(self, place: Place, ground: Ground) -> bool:
         """Whether the place, where it really is, is meant."""
@@ -120,9 +139,9 @@ class PathPattern(Struct, frozen=True):
     def _tops(self, ground: Ground) -> tuple[str, str]:
         match self.anchor:
             case "cwd":
-                return _normal(ground.cwd), ground.real_cwd
+                return ground.named_cwd, ground.real_cwd
             case "home":
-                return _normal(ground.home), ground.real_home
+                return ground.named_home, ground.real_home
         return "/", "/"
 
     def _matches(self, pattern: re.Pattern[str], place: Place, path: str, top: str) -> bool:
@@ -152,6 +171,7 @@ def path_pattern(text: str) -> PathPattern:
     if text in ("*", "**"):
         anchor = "root"
     floating = anchor == "cwd" and "/" not in rest and rest and not text.startswith("./")
+    first = rest.partition("/")[0]
     body = ("(?:.*/)?" if floating else "") + _regex(rest)
     return PathPattern(
         text,
@@ -159,6 +179,7 @@ def path_pattern(text: str) -> PathPattern:
         re.compile(body, re.DOTALL),
         re.compile(f"(?:{body})(?:/.*)?" if rest else ".*", re.DOTALL),
         re.compile(f"(?:{body})".casefold() + "(?:/.*)?", re.DOTALL),
+        None if floating or re.search(r"[*?\[]", first) else first or None,
     )
 
 

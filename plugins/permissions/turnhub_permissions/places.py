@@ -27,10 +27,12 @@ _SAMPLES: Final = (
 
 def secret(place: Place, ground: Ground, tables: Tables) -> str | None:
     """Why the content of a place is secret; None where it is not known to be."""
-    folded = Place(place.named, place.real, folds=True)
-    for pattern in tables.secret:
-        if pattern.forbids(folded, ground):
-            return f"{pattern.text} holds secrets"
+    for path in dict.fromkeys(text.casefold() for text in place.spellings()):
+        if tables.secret_roots.fullmatch(path):
+            return f"{path} holds secrets"
+        for home in {one.casefold().rstrip("/") for one in (ground.named_home, ground.real_home)}:
+            if path.startswith(home) and tables.secret_homes.fullmatch(path[len(home) :]):
+                return f"~{path[len(home) :]} is where secrets are"
     for path in place.spellings():
         name = path.rpartition("/")[2]
         if tables.secret_names.fullmatch(name) and not tables.harmless_names.fullmatch(name):

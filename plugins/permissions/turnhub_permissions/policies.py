@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from hub import ConfigError, PolicyBundle
 from turnhub_permissions.acts import Act
-from turnhub_permissions.paths import Ground
+from turnhub_permissions.paths import Ground, heads
 from turnhub_permissions.rules import READ_TOOLS, Effect, Rule, RuleError, rule
 
 OWN: Final = "permissions"
@@ -37,14 +37,16 @@ class Source(Struct, frozen=True):
 
 
 class Index(Struct, frozen=True):
-    """Rules of one effect: those about commands by their first word, the others by tool."""
+    """Rules of one effect: those about commands by their first word, those about places by tool and the name with
+    which they begin, the others by tool."""
 
     by_word: Mapping[str, tuple[Rule, ...]]
     any_word: tuple[Rule, ...]
+    by_head: Mapping[tuple[str, str], tuple[Rule, ...]]
     by_tool: Mapping[str, tuple[Rule, ...]]
     patterns: tuple[Rule, ...]
 
-    def about(self, act: Act) -> Iterator[Rule]:
+    def about(self, act: Act, ground: Ground) -> Iterator[Rule]:
         """The rules that could be about an act."""
         if act.kind == "run":
             yield from self.by_word.get(act.words[0], ())
@@ -52,9 +54,7 @@ class Index(Struct, frozen=True):
                 yield from self.by_word.get(base, ())
             yield from self.any_word
         elif act.kind in ("read", "write"):
-            tools = ("Read",) if act.kind == "read" else ("Edit", "Write", "MultiEdit", "NotebookEdit")
-            for tool in dict.fromkeys((*tools, act.name)):
-                yield from self.by_tool.get(tool, ())
+            yield from self._of_places(act, ground)
         elif act.kind == "fetch":
             yield from self.by_tool.get("WebFetch", ())
         else:
@@ -62,6 +62,17 @@ class Index(Struct, frozen=True):
             if act.name.startswith("mcp__"):
                 yield from self.by_tool.get("__".join(act.name.split("__")[:2]), ())
         yield from self.patterns
+
+    def _of_places(self, act: Act, ground: Ground) -> Iterator[Rule]:
+        tools = ("Read",) if act.kind == "read" else ("Edit", "Write", "MultiEdit", "NotebookEdit")
+        begins = heads(act.places, ground)
+        for tool in dict.fromkeys((*tools, act.name)):
+            yield from self.by_tool.get(tool, ())
+            if begins is None:
+                yield from (one for key, rules in self.by_head.items() if key[0] == tool for one in rules)
+            else:
+                for head in begins:
+                    yield from self.by_head.get((tool, head), ())
 
 
 class Policy(Struct, frozen=True):
@@ -81,7 +92,7 @@ class Policy(Struct, frozen=True):
     def first(self, effect: Effect, act: Act, ground: Ground) -> Rule | None:
         """The first rule of this effect that covers an act."""
         index: Index = getattr(self, effect)
-        for one in index.about(act):
+        for one in index.about(act, ground):
             if one.allows(act, ground) if effect == "allow" else one.forbids(act, ground):
                 return one
         return None
@@ -157,6 +168,7 @@ def _rules(source: Source, bundles: Iterable[PolicyBundle], effect: Effect) -> I
 def _index(rules: Iterable[Rule]) -> Index:
     by_word: dict[str, list[Rule]] = {}
     by_tool: dict[str, list[Rule]] = {}
+    by_head: dict[tuple[str, str], list[Rule]] = {}
     any_word: list[Rule] = []
     patterns: list[Rule] = []
     for one in rules:
@@ -168,11 +180,14 @@ def _index(rules: Iterable[Rule]) -> Index:
                 any_word.append(one)
             elif first is not None:
                 by_word.setdefault(first, []).append(one)
+        elif one.path is not None and one.path.anchor == "cwd" and one.path.head:
+            by_head.setdefault((one.tool, one.path.head), []).append(one)
         else:
             by_tool.setdefault(one.tool, []).append(one)
     return Index(
         {word: tuple(found) for word, found in by_word.items()},
         tuple(any_word),
+        {head: tuple(found) for head, found in by_head.items()},
         {tool: tuple(found) for tool, found in by_tool.items()},
         tuple(patterns),
     )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
 from msgspec import Struct
 
-from turnhub_permissions.paths import PathPattern, path_pattern
+from turnhub_permissions.paths import path_pattern
 from turnhub_permissions.programs import Program, programs
 
 
@@ -25,14 +25,15 @@ class Form(Struct, frozen=True):
 
 
 class Tables(Struct, frozen=True):
-    """All data. ``forms`` by program; ``secret`` and ``guarded`` name places."""
+    """All data. ``forms`` by program; ``secret_...`` and ``guarded_names`` tell places."""
 
     programs: Mapping[str, Program]
     git: Mapping[str, Program]
     wrappers: Mapping[str, Program]
     dangerous: Mapping[str, str]
     forms: Mapping[str, tuple[Form, ...]]
-    secret: tuple[PathPattern, ...]
+    secret_roots: re.Pattern[str]
+    secret_homes: re.Pattern[str]
     secret_names: re.Pattern[str]
     harmless_names: re.Pattern[str]
     guarded_names: re.Pattern[str]
@@ -59,13 +60,15 @@ def load() -> Tables:
             why=one["why"],
         )
         forms[form.program] = (*forms.get(form.program, ()), form)
+    places = dangers["secrets"]["patterns"].split()
     return Tables(
         programs=programs(_read("programs.toml")),
         git=programs(_read("git.toml")),
         wrappers=programs(_read("wrappers.toml")),
         dangerous=_spread(dangers["programs"]),
         forms=forms,
-        secret=tuple(path_pattern(text) for text in dangers["secrets"]["patterns"].split()),
+        secret_roots=_places(text for text in places if text.startswith("/")),
+        secret_homes=_places(text.removeprefix("~") for text in places if text.startswith("~")),
         secret_names=_names(dangers["secrets"]["names"]),
         harmless_names=_names(dangers["secrets"]["except"]),
         guarded_names=_names(dangers["guarded"]["names"]),
@@ -86,6 +89,11 @@ def _read(name: str) -> dict[str, Any]:
 
 def _spread(table: Mapping[str, str]) -> dict[str, str]:
     return {name: value for names, value in table.items() for name in names.split()}
+
+
+def _places(patterns: Iterable[str]) -> re.Pattern[str]:
+    """Absolute patterns of places, and all that lies below them, as one expression over lower case."""
+    return re.compile("|".join(f"/(?:{path_pattern(text).folded.pattern})" for text in patterns), re.DOTALL)
 
 
 def _names(text: str) -> re.Pattern[str]:
