@@ -136,16 +136,18 @@ def test_answers_become_what_a_hook_takes() -> None:
     """An allow with its edited input, a denial with its words, answers by question; a withdrawn ask is a no."""
     bash = PermissionAsked(ask_id="1", tool="Bash", input={"command": "ls"})
     assert decision_of(bash, answered(allow(input={"command": "pwd"}))) == Allow(input={"command": "pwd"})
+    plan = PermissionAsked(ask_id="1", tool="ExitPlanMode", input={"plan": "x"})
+    assert decision_of(plan, answered(allow())) == Allow(input={"plan": "x"}, mode="default", same=True)
     assert decision_of(bash, answered(deny("not now"))) == Deny(message="not now")
     assert isinstance(decision_of(bash, WithdrawnAsk(ask_id="a", reason="r")), Deny)
     asked = PermissionAsked(ask_id="1", tool="AskUserQuestion", input=ASKED, questions=questions_of(ASKED))
-    for settlement, key, told in (
-        (answer({"Which colour?": "green"}), "answers", {"Which colour?": "green"}),
-        (respond("green"), "response", "green"),
-    ):
+    for settlement in (answer({"Which colour?": "green"}), respond("green")):
         decision = decision_of(asked, answered(settlement))
         assert isinstance(decision, Allow)
-        assert decision.input == {"questions": ASKED["questions"], key: told}
+        assert decision.input == {"questions": ASKED["questions"], "answers": {"Which colour?": "green"}}
+    both = {"questions": [COLOUR, SIZE]}
+    form = PermissionAsked(ask_id="1", tool="AskUserQuestion", input=both, questions=questions_of(both))
+    assert decision_of(form, answered(respond("neither"))) == Deny(message="neither")
 
 
 def test_what_the_keyboard_answered_is_told_only_where_its_consequences_tell_it() -> None:
@@ -157,6 +159,10 @@ def test_what_the_keyboard_answered_is_told_only_where_its_consequences_tell_it(
     assert (told.by.kind, told.answers) == ("keyboard", {"Which colour?": "Red"})
     assert by_keyboard(asked, allowed=True, output="words") is None
     assert by_keyboard(asked, allowed=False) is None
+    assert by_keyboard(asked, allowed=False, output="The tool use was rejected.") is None
+    talked = by_keyboard(asked, allowed=False, output="…\nThe user wants to clarify these questions.\n…")
+    assert talked is not None
+    assert (talked.by.kind, talked.response) == ("keyboard", "Chat about this")
     for allowed, decision in ((True, "allow"), (False, "deny")):
         found = by_keyboard(bash, allowed=allowed)
         assert found is not None

@@ -16,6 +16,7 @@ from turnhub_tmux.screen.text import folded
 from turnhub_tmux.screen.types import Dialog
 
 QUESTION: Final = "AskUserQuestion"
+PLAN: Final = "ExitPlanMode"
 START_UP: Final = frozenset({"trust", "onboarding", "update", "renderer", "api_key"})
 KEYBOARD: Final = By(kind="keyboard", name="terminal")
 _UNABLE: Final = "No answer could be had. Take this as a no; do not try it another way."
@@ -30,6 +31,8 @@ _SUBJECTS: Final[Mapping[str, tuple[str, ...]]] = {
     "WebSearch": ("query",),
     "Skill": ("skill", "command"),
 }
+_CHAT: Final = "Chat about this"
+_CLARIFIES: Final = "wants to clarify these questions"
 _TITLES: Final[Mapping[str, str]] = {"bash command": "Bash", "fetch": "WebFetch", "web search": "WebSearch"}
 
 
@@ -155,14 +158,25 @@ def decision_of(asked: PermissionAsked, answer: HubAnswer) -> Decision:
         return Deny(message=_UNABLE)
     settlement = answer.settlement
     if asked.tool == QUESTION:
-        if settlement.answers is not None:
-            return answered(asked, settlement.answers)
-        return Allow(
-            input={"questions": asked.input.get("questions", []), "response": settlement.response or _UNABLE}
-        )
-    if settlement.decision == "allow":
-        return Allow(input=settlement.input)
-    return Deny(message=settlement.message or _DENIED)
+        return _told(asked, settlement)
+    if settlement.decision != "allow":
+        return Deny(message=settlement.message or _DENIED)
+    if asked.tool == PLAN:
+        # Its dialog is only answered by an allow that says what with; and one that says no more than that lets the
+        # agent edit without being asked, which nobody allowed.
+        edited = settlement.input
+        return Allow(input=edited or asked.input, mode="default", same=edited is None)
+    return Allow(input=settlement.input)
+
+
+def _told(asked: PermissionAsked, settlement: Settlement) -> Decision:
+    """An answer to questions: one to each, or words that answer no single one, which is a denial to the agent."""
+    words = settlement.response or _UNABLE
+    if settlement.answers is not None:
+        return answered(asked, settlement.answers)
+    if len(asked.questions) == 1:
+        return answered(asked, {asked.questions[0].question: words})
+    return Deny(message=words)
 
 
 def reply_of(dialog: Dialog, request: AskRequest, answer: HubAnswer) -> answers.Answer:
@@ -249,7 +263,8 @@ def by_keyboard(request: AskRequest, *, allowed: bool, output: Any = None, given
     if request.kind == "permission":
         return Settlement(by=KEYBOARD, decision="allow" if allowed else "deny", scope="once")
     if not allowed:
-        return None
+        talks = isinstance(output, str) and _CLARIFIES in output
+        return Settlement(by=KEYBOARD, response=_CHAT) if talks else None
     for source in (output, given):
         found = source.get("answers") if isinstance(source, Mapping) else None
         if isinstance(found, Mapping) and found:

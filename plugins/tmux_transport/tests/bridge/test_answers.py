@@ -29,6 +29,11 @@ def test_responses_have_the_shape_that_the_agent_takes() -> None:
         "behavior": "allow",
         "updatedInput": {"command": "x"},
     }
+    assert decision(respond(Allow(input={"plan": "x"}, mode="default", same=True))) == {
+        "behavior": "allow",
+        "updatedInput": {"plan": "x"},
+        "updatedPermissions": [{"type": "setMode", "mode": "default", "destination": "session"}],
+    }
     assert decision(respond(Deny(message="no"))) == {"behavior": "deny", "message": "no"}
     assert decision(respond(answered(ASKED, {"Which?": 'neither,\n"both"'}))) == {
         "behavior": "allow",
@@ -91,3 +96,10 @@ def test_a_gap_holds_back_what_comes_after_it() -> None:
     assert display.add(Displayed(turn="t", message_id="m", index=1, final=True, delta="b")) == ""
     assert (display.text("m"), display.whole("m")) == ("", False)
     assert (display.text("unknown"), display.whole("unknown")) == ("", False)
+
+
+def test_a_call_as_it_was_is_taken_whatever_it_ran_with() -> None:
+    """The agent adds to a plan what it knows of it."""
+    ran = AskOver(ask_id="a", sign="tool", ran=True, input={"plan": "x", "file": "y.md"})
+    assert took(Allow(input={"plan": "x\n"}, mode="default", same=True), ran) is True
+    assert took(Allow(input={"plan": "x\n"}), ran) is False

@@ -383,3 +383,29 @@ def test_ten_options_are_read_to_the_end(claude: Manifest) -> None:
         rows = [f"{pad if n > 1 else '❯ '[: len(pad)]}{n:>2}. Row {n}" for n in range(1, 12)]
         screen = "Which?\n" + "\n".join(rows) + "\n\nEnter to select"
         assert [option.key for option in dialog_of(screen, claude).options] == [str(n) for n in range(1, 12)]
+
+
+PLAN = f"""{RULE}
+ Here is Claude's plan:
+
+ 1. Read
+
+ Claude has written up a plan and is ready to execute. Would you like to proceed?
+
+   1. Yes, and use auto mode
+   2. Yes, manually approve edits
+ ❯ 3. WORDS
+      shift+tab to approve with this feedback
+
+ ctrl+g to edit in Vim · ~/.claude/plans/x.md
+"""
+
+
+@pytest.mark.parametrize(
+    "typed", ["Tell Claude what to change", "no, fewer steps", "Yes", "use\n      other steps"]
+)
+def test_what_is_typed_into_a_plans_row_is_no_option(typed: str, claude: Manifest) -> None:
+    """It is words, whatever they say: never taken for a yes or a no."""
+    dialog = dialog_of(PLAN.replace("WORDS", typed), claude)
+    assert dialog.kind == "plan"
+    assert [option.means for option in dialog.options] == ["yes_always", "yes", "text"]

@@ -15,9 +15,13 @@ NO_OPINION: Final = b""
 
 
 class Allow(Struct, frozen=True, kw_only=True):
-    """Let the tool run; with ``input`` instead of its own, where that is given."""
+    """Let the tool run; with ``input`` instead of its own, where that is given. ``mode``: how the agent asks for
+    permissions from then on, where this call would change that. ``same``: ``input`` is the call's own, which some
+    tools want said."""
 
     input: dict[str, Any] | None = None
+    mode: str | None = None
+    same: bool = False
 
 
 class Deny(Struct, frozen=True, kw_only=True):
@@ -42,10 +46,16 @@ def respond(decision: Decision) -> bytes:
     behaviour: dict[str, Any] = (
         {"behavior": "deny", "message": decision.message}
         if isinstance(decision, Deny)
-        else {"behavior": "allow"} | ({} if decision.input is None else {"updatedInput": decision.input})
+        else {"behavior": "allow"}
+        | ({} if decision.input is None else {"updatedInput": decision.input})
+        | ({} if decision.mode is None else {"updatedPermissions": [_in_mode(decision.mode)]})
     )
     said = {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": behaviour}}
     return msgspec.json.encode(_sound(said))
+
+
+def _in_mode(mode: str) -> dict[str, str]:
+    return {"type": "setMode", "mode": mode, "destination": "session"}
 
 
 def took(decision: Decision, over: AskOver) -> bool | None:
@@ -58,7 +68,7 @@ def took(decision: Decision, over: AskOver) -> bool | None:
         return True if told.strip() and told.strip() == _sound(decision.message).strip() else None
     if not over.ran:
         return None
-    wanted, ran_with = _sound(decision.input or {}), over.input or {}
+    wanted, ran_with = {} if decision.same else _sound(decision.input or {}), over.input or {}
     return all(ran_with.get(name) == value for name, value in wanted.items())
 
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+from msgspec.structs import replace
+
 from turnhub_tmux.screen.cells import width
 from turnhub_tmux.screen.composer import said
 from turnhub_tmux.screen.frame import Frame, greyed
@@ -25,6 +27,7 @@ _TIMER: Final = re.compile(
     r"|\b\d+ ?(s|sec|seconds?) (left|remaining|elapsed|ago)\b|[·•] \d+ ?s\b|\b\d{1,2}:\d\d(:\d\d)?\b"
 )
 _SPINNERS: Final = re.compile(r"^[·✢✳✶✻✽∗⠀-⣿◐◓◑◒|/\\-](?= )")
+_FEEDBACK: Final = "approve with this feedback"  # below the row for what to change, whatever is typed in it
 _YES_NO: Final[frozenset[Means]] = frozenset({"yes", "yes_always", "no"})
 
 
@@ -43,7 +46,7 @@ def dialog(frame: Frame, menu: Menu, manifest: Manifest) -> Dialog:
     kind = _structural(menu, rows, manifest, asks=asks) or _worded(menu, heads, manifest)
     if kind not in ("question", "other") and not question.endswith(("?", ":")):
         question = title
-    options = _options(menu, kind, manifest)
+    options = _options(frame, menu, kind, manifest)
     text = "\n".join(row.strip() if not row.startswith("   ") else row[1:] for row in body).strip("\n")
     return Dialog(
         kind=kind,
@@ -186,11 +189,13 @@ def _worded(menu: Menu, heads: Sequence[str], manifest: Manifest) -> DialogKind:
     return "question" if "text" in meant or any(head.endswith("?") for head in heads[:2]) else "other"
 
 
-def _options(menu: Menu, kind: DialogKind, manifest: Manifest) -> tuple[Option, ...]:
+def _options(frame: Frame, menu: Menu, kind: DialogKind, manifest: Manifest) -> tuple[Option, ...]:
     choice = kind == "question"
     options = [_option(one, kind, manifest, choice) for one in menu.choices]
     if choice:
         options = _with_text_row(menu.choices, options)
+    elif kind == "plan" and any(_FEEDBACK in folded(text) for text in frame.texts[menu.choices[-1].first :]):
+        options[-1] = replace(options[-1], means="text")
     return tuple(options)
 
 
