@@ -5,17 +5,20 @@ merged, no command runs that nobody allowed, and when the cause is gone the next
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final
 
+import httpx
 import psutil
 import pytest
 from turnhub_tmux.testing import bundled_claude
 from turnhub_tmux.testing_faults import Faults, Step, sabotaged, taken
 
 from hub import Completed, Failed
-from hub.testing import FakeTurn, allow, deny
+from hub.testing import FakeTurn, HubProcess, allow, deny, hub_process
+from hub.testing.stores import server, valkey_binary
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(240)]
 WITHIN: Final = 60.0
@@ -372,3 +375,49 @@ async def test_without_the_listener_a_turn_is_told_by_transcript_and_screen(worl
         assert again.asks[0].request.source == "hook"
         assert again.judged == Completed(usage=again.judged.usage)
     assert [turn.problems for turn in (asked, again)] == [[], []]
+
+
+def config_of(world: Any, store: str) -> str:
+    """A hub whose sessions all type into the world's pane."""
+    env = "\n".join(f"{name} = {json.dumps(value)}" for name, value in world.env.items())
+    return (
+        f'[store]\nurl = {json.dumps(store)}\n[plugins]\nenabled = ["tmux"]\n'
+        f'[agents.pane]\ntransport = "tmux"\ncwd = {json.dumps(str(world.cwd))}\nhooks = false\n'
+        f'target = "turnhub-{world.session.id}"\nsocket = {json.dumps(world.socket)}\n[agents.pane.env]\n{env}\n'
+    )
+
+
+async def sends(hub: HubProcess, text: str) -> list[dict[str, Any]]:
+    """Send ``text`` in a session of its own, and wait for its turn's end; the session's events."""
+    headers = {"Authorization": f"Bearer {hub.token}", "Accept": "application/json"}
+    async with httpx.AsyncClient(base_url=hub.url, headers=headers, timeout=30) as client, asyncio.timeout(WITHIN):
+        session = (await client.post("/v1/sessions", json={"agent": "pane"})).json()["id"]
+        begun = (await client.post(f"/v1/sessions/{session}/messages", json={"text": text})).json()["turn"]["id"]
+        while True:
+            events = (await client.get(f"/v1/sessions/{session}/events?after=0")).json()["events"]
+            mine = [event for event in events if event.get("turn_id") == begun]
+            if any(event["type"] in ("turn_completed", "turn_failed") for event in mine):
+                return mine
+            await asyncio.sleep(0.2)
+
+
+async def test_two_hubs_that_send_into_one_pane_at_once_merge_nothing(worlds: Any) -> None:
+    """Two processes, four sessions, one pane: the lock is the store's. What is called delivered was taken, once
+    and alone; what was not delivered was not taken."""
+    binary = valkey_binary()
+    if binary is None:
+        pytest.skip("no valkey here")
+    world = worlds()
+    async with world.connected() as connection:
+        await Scene(world, connection, "two hubs").goes("first")
+    texts = [f"sender {number} has this to say" for number in range(4)]
+    with server(binary) as store:
+        config = config_of(world, store.url)
+        with hub_process(config) as one, hub_process(config) as other:
+            told = await asyncio.gather(*(sends((one, other)[n % 2], text) for n, text in enumerate(texts)))
+    took = taken(world.folder / "home" / ".claude")
+    assert set(took) <= {"first", *texts}
+    for text, events in zip(texts, told, strict=True):
+        delivered = [event for event in events if event["type"] == "message_delivered"]
+        assert [event["verdict"] in ("submitted", "queued") for event in delivered] == [True], events
+        assert took[text] == 1
