@@ -94,9 +94,10 @@ class WitnessedTypist(PaneTypist):
 
     async def submit(self, sight: Sight) -> bool:
         """Press the key that submits, if all is as it was."""
-        self._record.log.sent()  # before it is known: a key of which nobody knows may have been taken
-        pressed = await super().submit(sight)
+        # Before it is known: a key of which nobody knows may have been taken.
+        self._record.log.sent()
         self._sent_at = asyncio.get_running_loop().time()
+        pressed = await super().submit(sight)
         if not pressed:
             self._record.log.withdrawn()
         return pressed
