@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 Origin = Literal["api", "keyboard", "queue"]
 VerdictName = Literal["submitted", "queued", "staged", "blocked", "dead", "unverified"]
@@ -121,12 +121,21 @@ class Distillate(Struct, frozen=True, kw_only=True):
     key_findings: tuple[str, ...] = ()
 
 
+class ForkedFrom(Struct, frozen=True, kw_only=True):
+    """Where a forked session comes from: another session, up to its event ``seq``."""
+
+    session_id: str
+    seq: int
+
+
 class Event(Struct, frozen=True, kw_only=True, tag_field="type"):
-    """What every event has. ``seq``: the session's rising number; ``at``: RFC 3339, UTC."""
+    """What every event has. ``seq``: the session's rising number; ``at``: RFC 3339, UTC. ``copied`` stands only in
+    events that a fork took over: the number that the event has in the session that it comes from."""
 
     seq: int = 0
     session_id: str = ""
     at: str = ""
+    copied: int | UnsetType = UNSET
 
 
 class TurnEvent(Event, frozen=True, kw_only=True):
@@ -136,11 +145,12 @@ class TurnEvent(Event, frozen=True, kw_only=True):
 
 
 class SessionCreated(Event, frozen=True, kw_only=True, tag="session_created"):
-    """Durable. The session begins."""
+    """Durable. The session begins; ``forked_from`` stands there where it goes on from another one."""
 
     agent: str
     transport: str
     policy: str | None = None
+    forked_from: ForkedFrom | UnsetType = UNSET
 
 
 class UserMessage(TurnEvent, frozen=True, kw_only=True, tag="user_message"):
@@ -160,11 +170,13 @@ class TurnStarted(TurnEvent, frozen=True, kw_only=True, tag="turn_started"):
 
 
 class MessageDelivered(TurnEvent, frozen=True, kw_only=True, tag="message_delivered"):
-    """Durable. What is known about the delivery of the turn's message, and what proves it."""
+    """Durable. What is known about the delivery of the turn's message, and what proves it; with a ``message_id``
+    it is about that message, which was given to the turn while it ran."""
 
     verdict: VerdictName
     proof: Proof | None = None
     detail: str | None = None
+    message_id: str | None = None
 
 
 class Status(TurnEvent, frozen=True, kw_only=True, tag="status"):

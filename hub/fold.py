@@ -112,9 +112,11 @@ class Fold:
         )
 
     def _on_delivered(self, event: MessageDelivered) -> None:
-        """The verdict belongs to the turn's latest message; a retry's turn has none of its own and answers
-        an earlier one."""
+        """The verdict belongs to the message that it names, else to the turn's own; a retry's turn has none of its
+        own and answers an earlier one."""
         index = self._by_turn.get(event.turn_id)
+        if event.message_id is not None:
+            index = self._by_message.get(event.message_id)
         turn = self._turns.get(event.turn_id)
         if index is None and turn is not None and turn.message_id is not None:
             index = self._by_message.get(turn.message_id)
@@ -141,7 +143,8 @@ class Fold:
         return turn
 
     def _add_message(self, item: UserItem) -> None:
-        self._by_message[item.message_id] = self._by_turn[item.turn_id] = len(self._slots)
+        self._by_message[item.message_id] = len(self._slots)
+        self._by_turn.setdefault(item.turn_id, len(self._slots))
         self._slots.append(item)
 
 

@@ -115,7 +115,7 @@ class TurnTally:
         """Take the turn's next event into account."""
         match event:
             case MessageDelivered():
-                self.delivered = event
+                self.delivered = event if event.message_id is None else self.delivered
             case TextDelta() | ReasoningDelta():
                 kind = Text if isinstance(event, TextDelta) else Reasoning
                 self._open_blocks.setdefault((kind, event.block), []).append(event.text)

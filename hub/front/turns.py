@@ -11,7 +11,7 @@ from hub.front.operations import Answer, Call, Outcome
 from hub.front.params import EVENT_STREAM, JSON, preferred
 from hub.front.services import Services
 from hub.front.sse import EventStream
-from hub.front.views import Accepted, TurnView
+from hub.front.views import Accepted, TurnView, turn_view
 from hub.store.records import Begun
 
 log = logging.getLogger(__name__)
@@ -65,6 +65,17 @@ async def attach(call: Call[Any, Any], session_id: str, busy: TurnInFlight) -> O
     if running is None or running.id != turn.id:
         raise busy  # it has ended since: the caller's message can be sent now
     return Answer(200, Accepted(turn=turn, message_id=running.message.id))
+
+
+async def steered(call: Call[Any, Any], session_id: str, busy: TurnInFlight, message_id: str) -> Outcome:
+    """The turn that a message was given to; where it has ended meanwhile, the message waits or has begun."""
+    facts, services = busy.facts, call.services
+    if _wants_stream(call):
+        subscription = await services.feed.turn(session_id, turn_id=facts["turn_id"])
+        if subscription is not None:
+            return EventStream(subscription, counted=services.metrics.stream("turn"))
+    running = await services.store.turn(session_id)
+    return Answer(202, Accepted(turn=turn_view(running), message_id=message_id))
 
 
 async def _ring(services: Services, begun: Begun, agent: str) -> None:

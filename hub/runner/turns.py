@@ -12,12 +12,14 @@ from hub.errors import AgentUnavailable, Fenced, HubError, NotFound
 from hub.events import Unknown, is_durable, type_of
 from hub.runner.asking import Asking
 from hub.runner.connections import Connections, Held
+from hub.runner.contain import stop
 from hub.runner.context import LiveTurn
 from hub.runner.delivering import Delivering
 from hub.runner.ending import end_turn, since_ms, written
 from hub.runner.observers import Observers
 from hub.runner.services import Services
 from hub.runner.silence import Silence
+from hub.runner.steering import Steering
 from hub.runner.supervise import Patience, Supervisor
 from hub.runner.writer import AWAY, RETRY_S, LeaseLost, Writer, WriterBounds
 from hub.store.records import Appended, Taken
@@ -64,6 +66,7 @@ class RunningTurn:
             silence=silence,
             adopted=adopted,
         )
+        self._steering = Steering(services.store, taken.claim, self._writer)
         patience = Patience(interrupt_grace_s=config.interrupt_grace_s, stop_s=stop_s)
         self._supervisor = Supervisor(self._turn, self._writer, self._asking, silence, patience)
         if taken.turn.cancel_by:
@@ -88,6 +91,7 @@ class RunningTurn:
             self._turn.cancelled.request(appended.cancel_by)
         for ask_id in appended.answers:
             self._asking.settled(ask_id)
+        self._steering.wanted(appended.steers)
 
     # Its life
 
@@ -119,12 +123,15 @@ class RunningTurn:
 
     async def _run(self) -> Failed | None:
         """The turn under supervision; with a lost lease, the failure that it is unless it had ended before."""
+        steering = asyncio.create_task(self._steering.run())
         try:
             await self._supervisor.run(self._open)
         except* LeaseLost as errors:
             detail = str(errors.exceptions[0])
         else:
             return None
+        finally:
+            await stop(steering, within_s=_STOP_S)
         structlog.get_logger("hub.turn").error("lost the turn", turn_id=self.taken.turn.id, reason=detail)
         await self._settle()
         return Failed(code="owner_lost", message=f"The hub could not keep this turn: {detail} What came is kept.")
@@ -174,6 +181,8 @@ class RunningTurn:
             await self._connections.close_one(held)
             raise HubError("The connection opened too late.")
         self._held = held
+        if "steer" in transport.capabilities:
+            self._steering.begin(held.connection)
         return held.connection
 
     async def _recall(self) -> None:

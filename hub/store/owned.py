@@ -7,10 +7,21 @@ from typing import Any, Literal
 
 from hub import ids
 from hub.errors import HubError
-from hub.events import AnyEvent, Terminal, encode_body, is_durable, type_of
+from hub.events import AnyEvent, MessageDelivered, Terminal, encode_body, is_durable, stamp, type_of
 from hub.store.common import StoreBase, check_fence, inside
-from hub.store.records import Appended, Claim, Finished, Taken, fields_of, session_record, turn_record
+from hub.store.records import (
+    Appended,
+    Claim,
+    Finished,
+    QueuedMessage,
+    Taken,
+    fields_of,
+    queued_messages,
+    session_record,
+    turn_record,
+)
 from hub.store.transactions import Argument, flat, transact
+from hub.transport import Verdict
 
 _TRIMMED_AT_ONCE = 1000
 
@@ -43,8 +54,35 @@ class OwnedTurns(StoreBase):
                 f"Batch {batch} of {claim.turn_id} came out of order, after batch {answer[1].decode()}."
             )
         check_fence(claim, answer)
-        last, cancel_by, answers = (fact.decode() for fact in answer[1:])
-        return Appended(last=int(last), cancel_by=cancel_by or None, answers=tuple(answers.split()))
+        last, cancel_by, answers, steers = (fact.decode() for fact in answer[1:])
+        return Appended(
+            last=int(last),
+            cancel_by=cancel_by or None,
+            answers=tuple(answers.split()),
+            steers=tuple(steers.split()),
+        )
+
+    async def steer(self, claim: Claim, message_id: str) -> QueuedMessage | None:
+        """Take a message that is meant for this turn out of the queue; None where somebody took it back. Raises
+        Fenced; HubError while another one is under way."""
+        answer = await transact(self.redis, "steer", claim.session_id, claim.turn_id, claim.fence, message_id)
+        check_fence(claim, answer)
+        if answer[0] == "busy":
+            raise HubError("Another message is being given to this turn.")
+        return queued_messages(answer[1:])[0] if answer[0] == "ok" else None
+
+    async def steered(self, claim: Claim, message_id: str, verdict: Verdict | None) -> None:
+        """Say what became of it: with a verdict it is a user message of this turn; without one the agent does not
+        have it, and it waits again, before all others. Raises Fenced."""
+        told = MessageDelivered(verdict="unverified", message_id=message_id)
+        if verdict is not None:
+            told = MessageDelivered(
+                verdict=verdict.verdict, proof=verdict.proof, detail=verdict.detail, message_id=message_id
+            )
+        event = stamp(told, claim.session_id, claim.turn_id)
+        facts: list[Argument] = [claim.turn_id, claim.fence, message_id, "1" if verdict else "0"]
+        facts += [encode_body(event), self.bounds.idem_ttl_s, self.bounds.idem_most]
+        check_fence(claim, await transact(self.redis, "steered", claim.session_id, *facts, at=event.at))
 
     async def finish(
         self,

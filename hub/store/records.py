@@ -77,12 +77,13 @@ class Begun(Struct, frozen=True, kw_only=True):
 
 
 class Appended(Struct, frozen=True, kw_only=True):
-    """What an append reports back: the last seq of the batch, who wants the turn stopped, and asks that are
-    settled but not yet delivered."""
+    """What an append reports back: the last seq of the batch, who wants the turn stopped, asks that are settled
+    but not yet delivered, and messages that are meant for this turn."""
 
     last: int
     cancel_by: str | None
     answers: tuple[str, ...]
+    steers: tuple[str, ...] = ()
 
 
 class Finished(Struct, frozen=True, kw_only=True):

@@ -99,11 +99,17 @@ class Turns(StoreBase):
         return str(facts[0].decode())
 
     async def enqueue(
-        self, session_id: str, text: str, *, literal: bool = True, idempotency_key: str | None = None
+        self,
+        session_id: str,
+        text: str,
+        *,
+        literal: bool = True,
+        idempotency_key: str | None = None,
+        steer: bool = False,
     ) -> QueuedMessage | None:
-        """Let a message wait for the running turn to end; None when no turn runs (begin one instead). From then
-        on :meth:`begin` with its key finds it. Raises NotFound; StillQueued when its key came before;
-        Overloaded when too many wait."""
+        """Let a message wait for the running turn to end; None when no turn runs (begin one instead). ``steer``:
+        it is meant for that turn, and waits only where the agent does not take it. From then on :meth:`begin` with
+        its key finds it. Raises NotFound; StillQueued when its key came before; Overloaded when too many wait."""
         message_id = ids.message_id()
         user = UserMessage(message_id=message_id, text=text, origin="queue")
         queued = stamp(MessageQueued(message_id=message_id, text=text), session_id, None)
@@ -119,7 +125,7 @@ class Turns(StoreBase):
         bounds = self.bounds
         body, item = encode_body(queued), to_json(message)
         limits = [bounds.queue_most, bounds.idem_ttl_s, bounds.idem_most]
-        known = [message.key, message.fingerprint]
+        known = [message.key, message.fingerprint, "1" if steer else ""]
         status, *said = await transact(self.redis, "enqueue", session_id, message_id, item, body, *limits, *known)
         if status == "queued":
             raise _still_queued(said[0].decode())

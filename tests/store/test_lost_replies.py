@@ -20,6 +20,7 @@ from hub.store import keys
 from hub.store.records import Appended, Begun, Finished, QueuedMessage, SessionRecord, Taken
 from hub.store.store import Bounds, Store
 from hub.testing.lossy import LossyProxy
+from hub.transport import Verdict
 from tests.store.desk import ALLOW, LEASE_MS, Desk, failed, text
 
 pytestmark = pytest.mark.anyio
@@ -200,6 +201,35 @@ async def _unqueue(desk: Desk) -> Case:
     return taken.session.id, lambda s: s.unqueue(taken.session.id, queued.id), 1, lambda answer: answer is None
 
 
+async def _enqueue_steer(desk: Desk) -> Case:
+    taken = await desk.taken()
+    return taken.session.id, lambda s: s.enqueue(taken.session.id, "x", steer=True), 1, lambda m: m.text == "x"
+
+
+async def _steer(desk: Desk) -> Case:
+    taken = await desk.taken()
+    queued = await desk.store.enqueue(taken.session.id, "x", steer=True)
+    assert queued is not None
+    return taken.session.id, lambda s: s.steer(taken.claim, queued.id), 0, lambda m: m.text == "x"
+
+
+async def _steered(desk: Desk) -> Case:
+    taken = await desk.taken()
+    queued = await desk.store.enqueue(taken.session.id, "x", steer=True)
+    assert queued is not None
+    await desk.store.steer(taken.claim, queued.id)
+    verdict = Verdict(verdict="submitted", proof="sdk")
+    return taken.session.id, lambda s: s.steered(taken.claim, queued.id, verdict), 2, lambda answer: answer is None
+
+
+async def _steered_back(desk: Desk) -> Case:
+    taken = await desk.taken()
+    queued = await desk.store.enqueue(taken.session.id, "x", steer=True)
+    assert queued is not None
+    await desk.store.steer(taken.claim, queued.id)
+    return taken.session.id, lambda s: s.steered(taken.claim, queued.id, None), 0, lambda answer: answer is None
+
+
 async def _cancel(desk: Desk) -> Case:
     taken = await desk.taken()
     return taken.session.id, lambda s: s.cancel(taken.session.id, "ann"), 0, lambda t: t == taken.turn.id
@@ -213,6 +243,10 @@ async def _snapshot(desk: Desk) -> Case:
 CASES = {
     "create": _create,
     "create with grants": _create_granted,
+    "enqueue to steer": _enqueue_steer,
+    "steer": _steer,
+    "steered": _steered,
+    "steered back": _steered_back,
     "revoke": _revoke,
     "patch": _patch,
     "delete": _delete,

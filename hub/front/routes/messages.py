@@ -14,7 +14,7 @@ from hub.front.operations import Answer, Call, Operation, Outcome, Reply, operat
 from hub.front.params import EVENT_STREAM, idempotency_key, session_id
 from hub.front.problems import ResumeUnsupported
 from hub.front.services import Services
-from hub.front.turns import answer, attach, begin_able
+from hub.front.turns import answer, attach, begin_able, steered
 from hub.store.records import Begun
 
 _MESSAGE_ID: Final = re.compile(r"msg_[0-9a-z]{26}")
@@ -84,10 +84,7 @@ async def _when_busy(
             await _stop(services, name, busy, call.token.name)
             return await answer(call, await begin(), agent)
         case "steer":
-            raise SteerUnsupported(
-                "This hub gives no words to running turns yet. Use on_busy `queue` or `interrupt`.",
-                **busy.facts,
-            )
+            return await _steer(call, name, agent, busy, begin)
         case _:
             raise busy
 
@@ -103,6 +100,36 @@ async def _queue(
         )
         if queued is not None:
             return Answer(202, views.Accepted(turn=None, message_id=queued.id))
+        try:
+            return await answer(call, await begin(), agent)
+        except TurnInFlight as still:
+            busy = still
+    raise busy
+
+
+async def _steer(
+    call: Call[views.NewMessage, Any],
+    name: str,
+    agent: str,
+    busy: TurnInFlight,
+    begin: Callable[[], Awaitable[Begun]],
+) -> Outcome:
+    """Give the message to the running turn, where its transport takes any."""
+    shown = next((one for one in call.services.agents() if one.name == agent), None)
+    if shown is None or "steer" not in shown.capabilities:
+        raise SteerUnsupported(
+            f"Agent {agent!r} takes no words into a running turn. Use on_busy `queue` or `interrupt`.",
+            **busy.facts,
+        )
+    if not call.body.literal:
+        raise SteerUnsupported(
+            "A running turn takes words only: leave `literal` out, or use on_busy `queue`.", **busy.facts
+        )
+    for _ in range(_TRIES):
+        key = idempotency_key(call.headers)
+        queued = await call.services.store.enqueue(name, call.body.text, idempotency_key=key, steer=True)
+        if queued is not None:
+            return await steered(call, name, busy, queued.id)
         try:
             return await answer(call, await begin(), agent)
         except TurnInFlight as still:

@@ -93,7 +93,7 @@ local function start_turn(tid, attempt, message, tail, ring_ms)
   redis.call('HSET', turn_key, 'id', tid, 'state', 'queued', 'started_at', at, 'attempt', int(attempt),
     'message_id', message.id, 'text', message.text, 'literal', message.literal, 'origin', message.origin,
     'fingerprint', message.fingerprint, 'first', first, 'batch', '0', 'fence', '', 'runner', '',
-    'asks', '', 'open', '', 'answers', '')
+    'asks', '', 'open', '', 'answers', '', 'steers', '', 'steering', '')
   redis.call('HSET', last_key, 'message_id', message.id, 'text', message.text, 'literal', message.literal,
     'origin', message.origin, 'fingerprint', message.fingerprint, 'attempt', int(attempt), 'done', '0')
   redis.call('ZADD', leases_key, int(now + ring_ms), sid)

@@ -4,7 +4,7 @@
 local tid, batch = ARGV[4], ARGV[6]
 if not owns(tid, ARGV[5]) then return { 'fenced' } end
 if batch ~= '0' and #ARGV < 8 then return { 'empty' } end
-local held = turn_fields('batch', 'cancel', 'answers', 'batch_seq')
+local held = turn_fields('batch', 'cancel', 'answers', 'batch_seq', 'steers')
 local last_seq = held[4] or '0'
 if batch ~= '0' and batch ~= held[1] then
   if tonumber(batch) ~= tonumber(held[1]) + 1 then return { 'order', held[1] } end
@@ -13,4 +13,4 @@ if batch ~= '0' and batch ~= held[1] then
   flush()
 end
 redis.call('ZADD', leases_key, int(now + tonumber(ARGV[7])), sid)
-return { 'ok', last_seq, held[2] or '', held[3] or '' }
+return { 'ok', last_seq, held[2] or '', held[3] or '', held[5] or '' }

@@ -1,6 +1,7 @@
 -- Let a message wait for the turn to end. Without a turn there is nothing to wait for.
 -- ARGV: 4 message id  5 the message (JSON)  6 the event's body  7 most messages that wait  8 ttl, seconds
 --       9 keys kept  10 idempotency key or ''  11 fingerprint
+--       12 '1' when it is meant for the running turn
 local mid = ARGV[4]
 if redis.call('EXISTS', session_key) == 0 then return { 'missing' } end
 if recall_request('message:' .. mid, tonumber(ARGV[8])) then return { 'ok' } end
@@ -12,6 +13,11 @@ end
 if redis.call('EXISTS', turn_key) == 0 then return { 'idle' } end
 if redis.call('LLEN', queue_key) >= tonumber(ARGV[7]) then return { 'full' } end
 redis.call('RPUSH', queue_key, ARGV[5])
+if ARGV[12] == '1' then
+  local held = turn_fields('steers', 'runner', 'id')
+  redis.call('HSET', turn_key, 'steers', (held[1] or '') .. ' ' .. mid)
+  tell_runner(held[2], 'steer ' .. sid .. ' ' .. held[3])
+end
 remember_request('message:' .. mid, 'queued', ARGV[8], tonumber(ARGV[9]))
 if ARGV[10] ~= '' then
   remember_request('key:' .. ARGV[10], ARGV[11] .. ' queued ' .. mid, ARGV[8], tonumber(ARGV[9]))

@@ -15,13 +15,16 @@ if not owns(tid, fence) then
   return { 'fenced' }
 end
 
-local held = turn_fields('open', 'asks')
+local held = turn_fields('open', 'asks', 'steering')
 for i = 13, #ARGV - 2, 2 do emit(tid, ARGV[i], true, true, ARGV[i + 1]) end
 for aid in string.gmatch(held[1], '%S+') do withdraw(tid, aid, ARGV[9]) end
 for aid in string.gmatch(held[2], '%S+') do
   if redis.call('HGET', asks_key, aid .. ':state') == 'delivered' then
     redis.call('HSET', asks_key, aid .. ':state', 'closed')
   end
+end
+if held[3] and held[3] ~= '' then -- nobody knows whether the agent has it: it goes back to who sent it
+  emit('', 'message_unqueued', true, false, head('') .. ',' .. cjson.decode(held[3]).event)
 end
 local kind = ARGV[#ARGV - 1]
 local terminal = emit(tid, kind, true, true, ARGV[#ARGV], fence)
