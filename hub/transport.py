@@ -204,9 +204,13 @@ class Connection(Protocol):
         """Run one turn to its end and say how it ended. Cancellation of this coroutine means: stop now."""
         ...
 
-    async def steer(self, text: str) -> Verdict:
-        """Give words to the running turn. Only called where the transport has the capability ``steer``."""
-        raise SteerUnsupported(f"This transport takes no words into a running turn ({len(text)} characters).")
+    async def steer(self, message: Message) -> Verdict:
+        """Give a message to the running turn. Only called where the transport has the capability ``steer``. When
+        the agent does not have it for sure (the verdict says so, or CannotConvey, or any HubError is raised), the
+        message waits for the turn's end. Of one that the agent has ``queued``, a later ``message_delivered`` with
+        its ``message_id`` may tell that it went on to it."""
+        told = len(message.text)
+        raise SteerUnsupported(f"This transport takes no words into a running turn ({told} characters).")
 
     async def interrupt(self) -> None:
         """Stop the running turn, if there is one. Returns soon; ``run`` then ends by itself."""

@@ -14,7 +14,7 @@ from hub.runner.sound import said, sound
 from hub.runner.writer import LeaseLost, Writer
 from hub.store.records import Claim
 from hub.store.store import Store
-from hub.transport import Connection, Verdict
+from hub.transport import Connection, Message, Verdict
 from hub.typist import CannotConvey
 
 _STEER_S = 60.0
@@ -65,16 +65,17 @@ class Steering:
         self._waiting.pop(message_id, None)
         if message is None:
             return  # taken back
-        verdict = await self._given(connection, message.text)
+        given = Message(id=message.id, text=message.text, literal=message.literal)
+        verdict = await self._given(connection, given)
         taken = verdict if verdict is not None and verdict.verdict in (*_GOOD, "unverified") else None
         await self._writer.flush()
         await self._writer.persist(lambda: self._store.steered(self._claim, message_id, taken))
 
-    async def _given(self, connection: Connection, text: str) -> Verdict | None:
+    async def _given(self, connection: Connection, message: Message) -> Verdict | None:
         """What is known about the words; None where the agent surely does not have them."""
         try:
             async with asyncio.timeout(_STEER_S):
-                return sound(await contained(lambda: connection.steer(text)), "A steering's verdict")
+                return sound(await contained(lambda: connection.steer(message)), "A steering's verdict")
         except CannotConvey as error:
             self._log.info("words for the running turn wait for its end", reason=error.detail)
         except HubError as error:

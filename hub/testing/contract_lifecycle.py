@@ -5,10 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from hub import ids
 from hub.errors import AgentUnavailable, ConfigError, SteerUnsupported
 from hub.testing.contract_base import ContractBase, must
 from hub.testing.turns import FakeTurn
-from hub.transport import SessionInfo, Transport
+from hub.transport import Message, SessionInfo, Transport
 
 
 class LifecycleContract(ContractBase):
@@ -84,13 +85,14 @@ class LifecycleContract(ContractBase):
     async def test_steering(self, transport: Transport, session: SessionInfo) -> None:
         """With the capability, words reach the running turn and the verdict says so; without it ``steer`` raises
         SteerUnsupported."""
+        words = Message(id=ids.message_id(), text="left")
         turn = FakeTurn(self.endless() if self.can(transport, "steer") else self.words(), session=session)
         async with self.connected(transport, session) as connection:
             if not self.can(transport, "steer"):
                 with pytest.raises(SteerUnsupported):
-                    await self.bounded(connection.steer("left"), self.within_s, "steer")
+                    await self.bounded(connection.steer(words), self.within_s, "steer")
                 return
             async with self.running(connection, turn):
-                verdict = await self.bounded(connection.steer("left"), self.within_s, "steer")
+                verdict = await self.bounded(connection.steer(words), self.within_s, "steer")
         must(verdict.verdict in ("submitted", "queued"), f"Words for a running turn had the verdict {verdict!r}.")
         self.sound(turn)

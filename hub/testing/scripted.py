@@ -14,7 +14,7 @@ from hub.errors import AgentUnavailable, ConfigError
 from hub.hookspecs import hookimpl
 from hub.testing import script
 from hub.testing.player import Player
-from hub.transport import AgentInfo, Capability, Connection, SessionInfo, Transport, TurnContext, Verdict
+from hub.transport import AgentInfo, Capability, Connection, Message, SessionInfo, Transport, TurnContext, Verdict
 from hub.turn import Ending, Failed, Interrupted
 
 _OPTIONS: Final = ("steps", "unavailable")
@@ -85,11 +85,11 @@ class ScriptedConnection(Connection):
             self._stop = self._player = None
             await _end(playing, *watching)
 
-    async def steer(self, text: str) -> Verdict:
-        """Echo ``text`` into the running turn as ``Steered: <text>``."""
+    async def steer(self, message: Message) -> Verdict:
+        """Echo it into the running turn as ``Steered: <text>``."""
         if self._player is None:
             return Verdict(verdict="unverified", detail="No turn is running.")
-        await self._player.say(f"Steered: {text}")
+        await self._player.say(f"Steered: {message.text}")
         return Verdict(verdict="submitted", proof="sdk")
 
     async def interrupt(self) -> None:

@@ -42,13 +42,3 @@ async def test_without_a_turn_words_begin_one(door: Door) -> None:
     answer = await door.post(f"/v1/sessions/{session}/messages", {"text": "hello", "on_busy": "steer"})
     assert answer.status_code == 202
     assert answer.json()["turn"] is not None
-
-
-async def test_commands_of_the_agent_are_no_words(door: Door) -> None:
-    """`literal: false` cannot be given to a running turn: 409, nothing written."""
-    session = await door.new()
-    await door.send(session, LONG)
-    body = {"text": "/compact", "on_busy": "steer", "literal": False}
-    answer = await door.post(f"/v1/sessions/{session}/messages", body)
-    assert (answer.status_code, answer.json()["code"]) == (409, "steer_unsupported")
-    assert (await door.session(session))["queue"] == []

@@ -18,7 +18,7 @@ from hub.events import (
     decode_frames,
 )
 from hub.testing.hub import TestHub
-from hub.transport import Capability, TurnContext, Verdict
+from hub.transport import Capability, Message, TurnContext, Verdict
 from hub.typist import CannotConvey
 from tests.runner.acting import Acting, ActingConnection, good
 from tests.runner.conftest import Hubs
@@ -57,9 +57,9 @@ class SteeredConnection(ActingConnection):
         super().__init__(transport)
         self._steered = transport
 
-    async def steer(self, text: str) -> Verdict:
+    async def steer(self, message: Message) -> Verdict:
         """Note the words."""
-        self._steered.words.append(text)
+        self._steered.words.append(message.text)
         verdict = self._steered.verdicts.pop(0)
         if isinstance(verdict, Exception):
             raise verdict

@@ -17,7 +17,7 @@ from hub.events import Status, Text, TextDelta, ToolFinished, ToolStarted, TurnC
 from hub.testing import make_session
 from hub.testing.contract import TransportContract
 from hub.testing.scripted import ScriptedTransport
-from hub.transport import AgentInfo, Capability, Connection, SessionInfo, Transport, TurnContext, Verdict
+from hub.transport import AgentInfo, Capability, Connection, Message, SessionInfo, Transport, TurnContext, Verdict
 from hub.turn import Completed, Ending, Interrupted
 
 QUESTION = {"questions": [{"question": "Which fruit?", "options": [{"label": "apple"}, {"label": "pear"}]}]}
@@ -116,7 +116,7 @@ class Sound(Connection):
             await turn.ask_delivered(answer.ask_id)
             await turn.emit(Text(block=7, text=answer.settlement.response or "nothing"))
 
-    async def steer(self, text: str) -> Verdict:
+    async def steer(self, message: Message) -> Verdict:
         return Verdict(verdict="submitted", proof="sdk")
 
     async def interrupt(self) -> None:
@@ -192,8 +192,8 @@ class Plain(Maker):
 class Quiet(Sound):
     """Takes no words into a turn."""
 
-    async def steer(self, text: str) -> Verdict:
-        return await Connection.steer(self, text)
+    async def steer(self, message: Message) -> Verdict:
+        return await Connection.steer(self, message)
 
 
 class SaysNothing(Sound):
@@ -348,7 +348,7 @@ class AsksBehindTheBack(Sound):
 
 
 class SteersNowhere(Sound):
-    async def steer(self, text: str) -> Verdict:
+    async def steer(self, message: Message) -> Verdict:
         return Verdict(verdict="unverified")
 
 

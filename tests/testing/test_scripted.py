@@ -25,7 +25,7 @@ from hub.events import (
 )
 from hub.testing import FakeTurn, allow, answer, deny, make_session, respond, withdraw
 from hub.testing.scripted import ScriptedTransport
-from hub.transport import Connection, SessionInfo
+from hub.transport import Connection, Message, SessionInfo
 from hub.turn import Completed, Ending, Failed, Interrupted
 
 pytestmark = pytest.mark.anyio
@@ -339,12 +339,12 @@ async def test_cancelling_run_leaves_nothing_behind() -> None:
 async def test_steering_is_echoed_into_the_running_turn() -> None:
     """Words given to a running turn appear in it; without a turn nothing is claimed."""
     connection = await connect()
-    assert (await connection.steer("too early")).verdict == "unverified"
+    assert (await connection.steer(Message(id="m", text="too early"))).verdict == "unverified"
     turn = FakeTurn(script({"hang": True}))
     async with asyncio.TaskGroup() as group:
         running = group.create_task(turn.play(connection))
         await turn.seen(MessageDelivered)
-        assert (await connection.steer("left")).verdict == "submitted"
+        assert (await connection.steer(Message(id="m", text="left"))).verdict == "submitted"
         await connection.interrupt()
         assert isinstance(await running, Interrupted)
     assert turn.text == "Steered: left"

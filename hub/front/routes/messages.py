@@ -121,13 +121,11 @@ async def _steer(
             f"Agent {agent!r} takes no words into a running turn. Use on_busy `queue` or `interrupt`.",
             **busy.facts,
         )
-    if not call.body.literal:
-        raise SteerUnsupported(
-            "A running turn takes words only: leave `literal` out, or use on_busy `queue`.", **busy.facts
-        )
     for _ in range(_TRIES):
         key = idempotency_key(call.headers)
-        queued = await call.services.store.enqueue(name, call.body.text, idempotency_key=key, steer=True)
+        queued = await call.services.store.enqueue(
+            name, call.body.text, literal=call.body.literal, idempotency_key=key, steer=True
+        )
         if queued is not None:
             return await steered(call, name, busy, queued.id)
         try:
