@@ -55,9 +55,11 @@ class Connections:
             await leaving.gone.wait()
         if held is None:
             held = Held(session.id, await transport.open(session), self._clock(), asyncio.Event(), after)
-            if session.id in self._held:  # the turn that wanted it was given up, and another has begun since
+            if (other := self._held.get(session.id)) is not None:
                 await self.close_one(held)
-                raise HubError("The connection opened too late.")
+                if other.busy:  # the turn that wanted it was given up, and another has begun since
+                    raise HubError("The connection opened too late.")
+                return await self.borrow(transport, session, after=after)  # opened meanwhile, to be watched
             self._held[session.id] = held
         held.busy = True
         return held
