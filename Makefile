@@ -45,7 +45,7 @@ bench: $(STAMP) ## a thousand subscribers of one turn, beside the naive form and
 
 matrix: $(STAMP) ## send every message of the delivery matrix to a real agent in tmux; ARGS="--widths 80 --only emoji"
 	@sh scripts/system-packages.sh tmux
-	@$(BIN)/python -m tests.matrix $(ARGS)
+	@$(BIN)/python -m plugins.tmux_transport.tests.matrix $(ARGS)
 
 build: $(STAMP) ## build all distributions into dist/
 	@for project in $(dir $(PROJECTS)); do \

@@ -1,4 +1,4 @@
-"""Run the delivery matrix: ``make matrix``, or ``python -m tests.matrix --help``. Exits with 1 where a success was
+"""Run the delivery matrix: ``make matrix``, or ``python -m plugins.tmux_transport.tests.matrix --help``. Exits with 1 where a success was
 none, or a message did something."""
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tests.matrix.agent import Choice, run
-from tests.matrix.judge import Outcome
-from tests.matrix.messages import TRICKIEST, Case
-from tests.matrix.table import Column, as_markdown, as_text, totals
+from plugins.tmux_transport.tests.matrix.agent import Choice, run
+from plugins.tmux_transport.tests.matrix.judge import Outcome
+from plugins.tmux_transport.tests.matrix.messages import TRICKIEST, Case
+from plugins.tmux_transport.tests.matrix.table import Column, as_markdown, as_text, totals
 
 BEGIN: Final = "<!-- written by make matrix: begin -->"
 END: Final = "<!-- written by make matrix: end -->"
@@ -21,7 +21,9 @@ END: Final = "<!-- written by make matrix: end -->"
 
 def main() -> int:
     """Run what was asked for; print it."""
-    parser = argparse.ArgumentParser(prog="python -m tests.matrix", description="The delivery matrix.")
+    parser = argparse.ArgumentParser(
+        prog="python -m plugins.tmux_transport.tests.matrix", description="The delivery matrix."
+    )
     parser.add_argument("--widths", default="40,80,200", help="columns of the terminals, with commas")
     parser.add_argument("--hooks", default="on,off", help="on, off, or both with a comma")
     parser.add_argument(

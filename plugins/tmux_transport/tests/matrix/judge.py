@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
-from tests.matrix.messages import Case
+
+from plugins.tmux_transport.tests.matrix.messages import Case
 
 Kind: TypeAlias = Literal["delivered", "refused", "not a success", "false failure", "false success", "acted"]
 ORDER: Final[tuple[Kind, ...]] = (

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
-from tests.matrix.judge import ORDER, Outcome
+
+from plugins.tmux_transport.tests.matrix.judge import ORDER, Outcome
 
 
 class Column(Struct, frozen=True, order=True):

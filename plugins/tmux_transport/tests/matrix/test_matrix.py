@@ -5,10 +5,11 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from tests.matrix.agent import run
-from tests.matrix.messages import TRICKIEST
-from tests.matrix.table import Column
 from turnhub_tmux.testing import bundled_claude
+
+from plugins.tmux_transport.tests.matrix.agent import run
+from plugins.tmux_transport.tests.matrix.messages import TRICKIEST
+from plugins.tmux_transport.tests.matrix.table import Column
 
 MISSING = [what for what, there in (("tmux", shutil.which("tmux")), ("claude", bundled_claude())) if not there]
 
