@@ -1,0 +1,209 @@
+"""Masking: what is a secret is gone, what only looks near one stays, and nothing is masked twice."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hub.masking import MASK, mask, mask_json
+from tests.strategies import json_objects
+
+_HEX = "9f86d081884c7d659a2feaa0c55ad015"
+_B64 = "dGhpcyBpcyBub3QgYSBzZWNyZXQ"
+
+SECRETS = [
+    # keys and tokens of known makers, put together here so that no scanner takes this file for a leak
+    ("key sk-ant-" + "api03-" + _HEX * 2, _HEX),
+    ("OpenAI: sk-" + "proj-" + _HEX, _HEX),
+    ("stripe sk_" + "live_" + _HEX, _HEX),
+    ("token gh" + "p_" + _HEX + "abcd", _HEX),
+    ("git clone with github_" + "pat_" + _HEX + "_" + _HEX, _HEX),
+    ("gl" + "pat-" + _HEX[:20], _HEX[:20]),
+    ("npm_" + _HEX + _HEX[:4], _HEX),
+    ("xox" + "b-123456789012-" + _HEX, _HEX),
+    ("id AK" + "IA" + "IOSFODNN7EXAMPLE", "IOSFODNN7"),
+    ("maps AI" + "za" + "SyA1234567890abcdefghijklmnopqrstuv", "SyA1234567890"),
+    ("hf" + "_" + _HEX, _HEX),
+    ("jwt eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + "zdWIiOiIxMjM0NTY3ODkwIn0." + _B64, _B64),
+    # private keys, whole and cut off
+    (f"-----BEGIN RSA PRIVATE KEY-----\n{_B64}\n{_B64}\n-----END RSA PRIVATE KEY-----", _B64),
+    (f"-----BEGIN OPENSSH PRIVATE KEY-----\n{_B64}\n{_B64}", _B64),
+    (f"cat id:\n-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{_B64}\n-----END PGP PRIVATE KEY BLOCK-----\n$", _B64),
+    # headers
+    (f"Authorization: Bearer {_B64}", _B64),
+    (f"curl -H 'Authorization: Basic {_B64}=' https://example.org", _B64),
+    (f"authorization: {_HEX}", _HEX),
+    (f'{{"Authorization": "token {_HEX}"}}', _HEX),
+    (f"he said bearer {_B64}", _B64),
+    (f"Cookie: session={_HEX}; theme=dark", _HEX),
+    (f"set-cookie: sid={_HEX}; HttpOnly", _HEX),
+    (f"X-Api-Key: {_HEX}", _HEX),
+    # assignments
+    (f"API_KEY={_HEX}", _HEX),
+    ("export DB_PASSWORD='correct-horse'", "correct-horse"),
+    ("PASSWORD=hunter2!", "hunter2"),
+    (f"AWS_SECRET_ACCESS_KEY={_B64}/x", _B64),
+    (f"client_secret: {_HEX}", _HEX),
+    ('"clientSecret": "q8Wz!x"', "q8Wz"),
+    (f'  refresh_token = "{_HEX}"', _HEX),
+    ('{\\"password\\": \\"hunter2x\\"}', "hunter2x"),
+    (f"spring.datasource.password={_HEX}", _HEX),
+    (f"TURNHUB_TOKEN={_HEX} turnhub serve", _HEX),
+    ('password => "s3cr3t-thing"', "s3cr3t-thing"),
+    # options and addresses
+    ("mysql --password hunter22 -h db", "hunter22"),
+    (f"tool --api-key={_HEX}", _HEX),
+    (f"tool --token '{_HEX}' run", _HEX),
+    (f"https://example.org/x?access_token={_HEX}&page=2", _HEX),
+    (f"http://127.0.0.1:8420/?token={_HEX}", _HEX),
+    ("postgres://app:hunter2@db/app", "hunter2"),
+    ("redis://:hunter2@localhost:6379/0", "hunter2"),
+    ("git push https://me:p%40ss@example.org/r.git", "p%40ss"),
+]
+
+ORDINARY = [
+    "The token count is 1500 and max_tokens: 4096.",
+    "input_tokens=1200 output_tokens=30",
+    "Forgot your password? Reset it here: https://example.org/reset",
+    "def f(token: str, password: Optional[str] = None) -> None:",
+    "token = get_token()",
+    "token = tokens[0]",
+    "password = os.environ['DB_PASSWORD']",
+    "API_KEY=$API_KEY make deploy",
+    "API_KEY=${API_KEY:?missing}",
+    "password: ${{ secrets.DB }}",
+    "password=<your password>",
+    "token: null",
+    "secret: true",
+    "The secret: work hard.",
+    "if token == expected:",
+    "token == sha256",
+    "std::token::Kind",
+    "Bearer tokens are checked first.",
+    "Authorization: none",
+    "commit 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",
+    "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    "msg_01m8n0a252p9dn1xhpsvr7k5wx ses_01m8n0a252p9dn1xhpsvr7k5wx",
+    "uuid 550e8400-e29b-41d4-a716-446655440000",
+    "https://example.org:8080/a/b?page=2#token",
+    "ssh://git@example.org/repo.git",
+    "mailto:me@example.org and user:group /etc",
+    "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----",
+    "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+    "tokenizer = load('gpt2')",
+    "password_hint=first pet",
+    "keyboard: us",
+    "monkey=banana7!",
+    "skip sk-learn and sk-1",
+    "task-management-and-other-hyphenated-words-in-a-row",
+    "src/auth/token.py:12: error",
+    "git commit --signoff --author me",
+    "mysql --password",
+    "cookies: many were eaten",
+    "$ cat .env\n# nothing here",
+]
+
+
+@pytest.mark.parametrize(("text", "secret"), SECRETS, ids=lambda value: value[:24])
+def test_a_secret_is_masked(text: str, secret: str) -> None:
+    """The secret is gone, the mark stands in its place."""
+    masked = mask(text)
+    assert secret not in masked
+    assert MASK in masked
+
+
+@pytest.mark.parametrize("text", ORDINARY, ids=lambda value: value[:24])
+def test_what_is_no_secret_stays(text: str) -> None:
+    """Words near secrets, code that handles them, hashes and ids are told as they are."""
+    assert mask(text) == text
+
+
+def test_what_stands_around_a_secret_stays() -> None:
+    """Names, quotes, users, hosts and further parameters can still be read."""
+    assert mask("postgres://app:hunter2@db/app") == f"postgres://app:{MASK}@db/app"
+    assert mask("PASSWORD='a b=c1' X=1") == "PASSWORD='a b=c1' X=1"
+    assert mask("PASSWORD='abc1' X=1") == f"PASSWORD='{MASK}' X=1"
+    assert mask("https://x.org/?token=abc123&page=2") == f"https://x.org/?token={MASK}&page=2"
+    assert mask("curl -H 'Authorization: Bearer abcdef123' x") == f"curl -H 'Authorization: Bearer {MASK}' x"
+    block = "a\n-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\nb"
+    assert mask(block) == f"a\n-----BEGIN PRIVATE KEY-----\n{MASK}\n-----END PRIVATE KEY-----\nb"
+
+
+def test_a_string_behind_a_telling_name_is_masked_in_json() -> None:
+    """Whatever it looks like; numbers, references and what holds further fields are looked into, not masked."""
+    value = {
+        "password": "plain words",
+        "apiKey": "word",
+        "x-api-key": "word",
+        "Authorization": "word",
+        "max_tokens": 5,
+        "token": {"kind": "name"},
+        "secret": "$SECRET",
+        "tokens": ["a"],
+        "list": [{"DB_PASSWORD": "word", "name": "password"}],
+    }
+    assert mask_json(value) == {
+        "password": MASK,
+        "apiKey": MASK,
+        "x-api-key": MASK,
+        "Authorization": MASK,
+        "max_tokens": 5,
+        "token": {"kind": "name"},
+        "secret": "$SECRET",
+        "tokens": ["a"],
+        "list": [{"DB_PASSWORD": MASK, "name": "password"}],
+    }
+
+
+def test_names_that_are_kept_are_kept_on_the_outermost_level_only() -> None:
+    """An event's own fields are no content; the same name inside its content is."""
+    value = {"token": "abc", "input": {"token": "abc"}}
+    assert mask_json(value, frozenset({"token"})) == {"token": "abc", "input": {"token": MASK}}
+
+
+_pieces = st.lists(
+    st.sampled_from([text for text, _ in SECRETS] + ORDINARY)
+    | st.text(max_size=20)
+    | st.sampled_from(list("=:'\" \n")),
+    max_size=6,
+)
+
+
+@given(_pieces.map("".join))
+def test_masking_twice_changes_nothing(text: str) -> None:
+    """Also where secrets and ordinary words run into each other."""
+    once = mask(text)
+    assert mask(once) == once
+
+
+@given(json_objects)
+def test_masked_json_is_json_of_the_same_shape(value: dict[str, object]) -> None:
+    """Masking what has no secret in it changes nothing, and what it makes can be written."""
+    assert msgspec.json.encode(mask_json(value))
+    assert mask_json(mask_json(value)) == mask_json(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 200_000,
+        "a_" * 100_000,
+        "-" * 200_000,
+        "token" * 40_000,
+        "a://" * 50_000,
+        "=" * 100_000,
+        "password: " * 20_000,
+        "-----BEGIN PRIVATE KEY-----" * 5_000,
+        "a.b-" * 50_000,
+        "?a" * 100_000,
+    ],
+)
+def test_masking_takes_time_in_proportion(text: str) -> None:
+    """Long text of any kind is looked through in a moment."""
+    began = time.process_time()
+    mask(text)
+    assert time.process_time() - began < 5
