@@ -18,7 +18,6 @@ from turnhub_tmux.testing_faults import Faults, Step, sabotaged, taken
 
 from hub import Completed, Failed
 from hub.testing import FakeTurn, HubProcess, allow, deny, hub_process
-from hub.testing.stores import server, valkey_binary
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(240)]
 WITHIN: Final = 60.0
@@ -404,16 +403,13 @@ async def sends(hub: HubProcess, text: str) -> list[dict[str, Any]]:
 async def test_two_hubs_that_send_into_one_pane_at_once_merge_nothing(worlds: Any) -> None:
     """Two processes, four sessions, one pane: the lock is the store's. What is called delivered was taken, once
     and alone; what was not delivered was not taken."""
-    binary = valkey_binary()
-    if binary is None:
-        pytest.skip("no valkey here")
     world = worlds()
     async with world.connected() as connection:
         await Scene(world, connection, "two hubs").goes("first")
     texts = [f"sender {number} has this to say" for number in range(4)]
-    with server(binary) as store:
-        config = config_of(world, store.url)
-        with hub_process(config) as one, hub_process(config) as other:
+    with hub_process(config_of(world, "embedded")) as one:
+        (store,) = (path for path in one.state.rglob("*") if path.is_socket())
+        with hub_process(config_of(world, f"unix://{store}")) as other:
             told = await asyncio.gather(*(sends((one, other)[n % 2], text) for n, text in enumerate(texts)))
     took = taken(world.folder / "home" / ".claude")
     assert set(took) <= {"first", *texts}
