@@ -1,5 +1,4 @@
-"""Run the delivery matrix: ``make matrix``, or ``python -m plugins.tmux_transport.tests.matrix --help``. Exits with 1 where a success was
-none, or a message did something."""
+"""Run the delivery matrix: `make matrix`. Exits with 1 where a success was none, or a message did something."""
 
 from __future__ import annotations
 
@@ -10,10 +9,10 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from plugins.tmux_transport.tests.matrix.agent import Choice, run
-from plugins.tmux_transport.tests.matrix.judge import Outcome
-from plugins.tmux_transport.tests.matrix.messages import TRICKIEST, Case
-from plugins.tmux_transport.tests.matrix.table import Column, as_markdown, as_text, totals
+from .agent import Choice, run
+from .judge import Outcome
+from .messages import TRICKIEST, Case
+from .table import Column, as_markdown, as_text, totals
 
 BEGIN: Final = "<!-- written by make matrix: begin -->"
 END: Final = "<!-- written by make matrix: end -->"

@@ -20,9 +20,10 @@ from turnhub_tmux.testing import bundled_claude, trust
 
 from hub import Connection, Failed
 from hub.testing import Exchange, FakeTurn, Reply, ScriptedModel, claude_environment, make_session, reply
-from plugins.tmux_transport.tests.matrix.judge import SUCCESS, Outcome, Told, judge, shortened
-from plugins.tmux_transport.tests.matrix.messages import SECRET, Case, cases
-from plugins.tmux_transport.tests.matrix.table import Column
+
+from .judge import SUCCESS, Outcome, Told, judge, shortened
+from .messages import SECRET, Case, cases
+from .table import Column
 
 _HEIGHTS: Final = {40: 30, 80: 24}
 _WITHIN_S: Final = 90.0

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from plugins.tmux_transport.tests.matrix.messages import Case
+from .messages import Case
 
 Kind: TypeAlias = Literal["delivered", "refused", "not a success", "false failure", "false success", "acted"]
 ORDER: Final[tuple[Kind, ...]] = (

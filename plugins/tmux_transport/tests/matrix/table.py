@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from plugins.tmux_transport.tests.matrix.judge import ORDER, Outcome
+from .judge import ORDER, Outcome
 
 
 class Column(Struct, frozen=True, order=True):

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from plugins.tmux_transport.tests.matrix.judge import BLOCK, Kind, Told, judge
-from plugins.tmux_transport.tests.matrix.messages import TRICKIEST, Case, cases
-from plugins.tmux_transport.tests.matrix.table import Column, as_markdown, as_text, totals
+from .judge import BLOCK, Kind, Told, judge
+from .messages import TRICKIEST, Case, cases
+from .table import Column, as_markdown, as_text, totals
 
 PLAIN = Case(group="g", name="plain", text="hello there")
 CHANGED = Case(group="g", name="changed", text="a\tb", arrives="a    b", changes=("tabs became four spaces",))

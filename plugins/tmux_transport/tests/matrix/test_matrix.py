@@ -7,9 +7,9 @@ import shutil
 import pytest
 from turnhub_tmux.testing import bundled_claude
 
-from plugins.tmux_transport.tests.matrix.agent import run
-from plugins.tmux_transport.tests.matrix.messages import TRICKIEST
-from plugins.tmux_transport.tests.matrix.table import Column
+from .agent import run
+from .messages import TRICKIEST
+from .table import Column
 
 MISSING = [what for what, there in (("tmux", shutil.which("tmux")), ("claude", bundled_claude())) if not there]
 
