@@ -15,15 +15,13 @@ from typing import Final
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
+from turnhub_permissions.pieces import WORD_LIKE, WORDS, covered
 from turnhub_permissions.script import Call, Redirect, Script
-from turnhub_permissions.words import Opaque, Part, Word, ansi_c, bare_parts, double_quoted, joined, unknown
+from turnhub_permissions.wordreading import SAFE_ARITHMETIC, WordReader
+from turnhub_permissions.words import Word, unknown
 
 MOST_BYTES: Final = 32_768
 _MOST_DEPTH: Final = 60
-_WORDS_TEXT: Final = """
-word raw_string ansi_c_string string concatenation number simple_expansion expansion command_substitution
-process_substitution arithmetic_expansion brace_expression extglob_pattern regex
-"""
 _PLAIN_TEXT: Final = """
 program list compound_statement subshell do_group if_statement elif_clause else_clause negated_command
 command_substitution process_substitution
@@ -31,19 +29,11 @@ command_substitution process_substitution
 _TESTS_TEXT: Final = "-a -b -c -d -e -f -g -h -k -n -p -r -s -u -w -x -z -L -N -O -S -G -nt -ot -ef"
 _MARKS_TEXT: Final = "; & && || ( ) { } do done if then fi elif else ! $( ` <( >("
 _MARKS: Final = frozenset((*_MARKS_TEXT.split(), "\n"))
-_WORDS: Final = frozenset(_WORDS_TEXT.split())
 _PLAIN: Final = frozenset(_PLAIN_TEXT.split())
 _TESTS: Final = frozenset(_TESTS_TEXT.split())
-_WORD_LIKE: Final = frozenset((*_WORDS, "command_name", "variable_assignment"))
-_TEXTS: Final = frozenset(("string", "heredoc_body", "raw_string", "ansi_c_string", "comment"))
-_GAP: Final = re.compile(rb"(?:[ \t\n]|\\\n)*")
-_JOINED: Final = re.compile(rb"(?:\\\n)+")  # a line that goes on without a blank: a word may go on too
 _INNER_GAP: Final = re.compile(rb"(?=.*[ \t])(?:[ \t]|\\\n)+", re.DOTALL)
 _LOOPS: Final = frozenset(("while_statement", "for_statement"))
 _CASES: Final = frozenset(("case_statement", "case_item"))
-_NEW_WORDS: Final = frozenset(("expansion", "simple_expansion", "command_substitution", "arithmetic_expansion"))
-_SAFE_EXPANSION: Final = re.compile(r"\$\{#?\w+\}|\$\{\w+(?::?[-+]|%%?|##?)[\w./*@:-]*\}")
-_SAFE_ARITHMETIC: Final = re.compile(r"[\s0-9+\-*/%<>=!&|^~?:,()]*")
 _COMPARISONS: Final = frozenset(("==", "!=", "=", "=~", "<", ">", "&&", "||", "!", "(", ")"))
 _TEST_NODES: Final = frozenset(("binary_expression", "unary_expression", "parenthesized_expression"))
 _OUTPUT: Final = frozenset((">", ">>", "&>", "&>>", ">|", "<>"))
@@ -82,13 +72,10 @@ def _unreadable(command: str) -> str | None:
     return None
 
 
-class _Walk:
+class _Walk(WordReader):
     def __init__(self, source: bytes, values: Mapping[str, str]) -> None:
-        self._source = source
-        self._values = values
+        super().__init__(source, values)
         self._calls: list[Call] = []
-        self._opaque: list[str] = []
-        self._variables: set[str] = set()
         self._functions: tuple[str, ...] = ()
         self._repeated = self._spawned = False
         self._depth = 0
@@ -96,16 +83,10 @@ class _Walk:
     def script(self, root: Node) -> Script:
         if root.has_error:
             self._opaque.append("it is no shell command that can be read")
-        if not _covered(root, self._source):
+        if not covered(root, self._source):
             self._opaque.append("its words cannot be told apart")
         self._visit(root, fed=False)
         return Script(tuple(self._calls), tuple(dict.fromkeys(self._opaque)), frozenset(self._variables))
-
-    def _text(self, node: Node) -> str:
-        return self._source[node.start_byte : node.end_byte].decode()
-
-    def _refuse(self, why: str) -> None:
-        self._opaque.append(why)
 
     def _visit(self, node: Node, *, fed: bool) -> None:
         self._depth += 1
@@ -146,7 +127,7 @@ class _Walk:
             self._function(node, fed=fed)
         elif kind == "comment":
             self._comment(node)
-        elif kind in _WORDS:
+        elif kind in WORDS:
             self._word(node)
         elif kind != "variable_name":
             self._refuse(f"it holds a {kind.replace('_', ' ')}")
@@ -158,7 +139,7 @@ class _Walk:
             if not child.is_named and child.type not in _MARKS and text[:2] != "((":
                 self._refuse(f"{child.type!r} in an odd place")
         if node.type == "compound_statement" and text.startswith("(("):
-            if not _SAFE_ARITHMETIC.fullmatch(text):
+            if not SAFE_ARITHMETIC.fullmatch(text):
                 self._refuse("arithmetic with names can run commands")
             return
         if node.type == "compound_statement" and text[1:2] not in (" ", "\t", "\n"):
@@ -235,7 +216,7 @@ class _Walk:
         """Note a redirection; whether it is one of the input."""
         if node.type == "herestring_redirect":
             for child in node.named_children:
-                if child.type in _WORDS:
+                if child.type in WORDS:
                     self._word(child)
                 elif child.type != "file_descriptor":
                     self._refuse("a here-string that cannot be read")
@@ -307,14 +288,14 @@ class _Walk:
             gap = self._source[end : child.start_byte] if end >= 0 else b" "
             if not _INNER_GAP.fullmatch(gap):
                 self._refuse("its words cannot be told apart")
-            end = child.end_byte if child.type in _WORD_LIKE else -1
+            end = child.end_byte if child.type in WORD_LIKE else -1
             if child.type == "variable_assignment":
                 assignments += self._assignments(child)
             elif child.type == "command_name":
                 words += [self._word(one) for one in child.named_children] or [self._odd("no name")]
             elif child.type in ("file_redirect", "herestring_redirect"):
                 fed = self._redirect(child, mine) or fed
-            elif child.type in _WORDS:
+            elif child.type in WORDS:
                 words.append(self._word(child))
             else:
                 words.append(self._odd(f"{child.type} among its words"))
@@ -345,10 +326,10 @@ class _Walk:
                 self._refuse("an assignment that cannot be read")
                 self._each(one, fed=False)
                 continue
-            if value is not None and value.type not in _WORDS:
+            if value is not None and value.type not in WORDS:
                 self._refuse("an assignment of several values")
                 self._each(value, fed=False)
-            found.append((self._text(name), self._word(value) if value and value.type in _WORDS else unknown()))
+            found.append((self._text(name), self._word(value) if value and value.type in WORDS else unknown()))
         return tuple(found)
 
     def _declaration(self, node: Node) -> None:
@@ -366,93 +347,13 @@ class _Walk:
     def _test(self, node: Node) -> None:
         for child in _leaves(node):
             text = self._text(child)
-            if child.type in _WORDS:
+            if child.type in WORDS:
                 self._word(child)
             elif child.type == "test_operator":
                 if text not in _TESTS:
                     self._refuse(f"the test {text}, which can run commands")
             elif text not in _COMPARISONS and text not in ("[[", "]]", "[", "]"):
                 self._refuse(f"{text!r} in a test")
-
-    def _word(self, node: Node) -> Word:
-        try:
-            return joined(self._parts(node))
-        except Opaque as odd:
-            self._refuse(str(odd))
-            return unknown()
-
-    def _parts(self, node: Node) -> list[Part]:
-        kind = node.type
-        if kind == "process_substitution":
-            self._visit_inside(node)
-            return [Part(None, False, feeds=True, stream=True)]
-        if kind in _NEW_WORDS:
-            return [self._expansion(node)]
-        return self._written(node)
-
-    def _written(self, node: Node) -> list[Part]:
-        text = self._text(node)
-        match node.type:
-            case "word" | "number" | "extglob_pattern" | "regex":
-                return bare_parts(text)
-            case "raw_string":
-                return [Part(text[1:-1], True)]
-            case "ansi_c_string":
-                return [Part(ansi_c(text), True)]
-            case "string":
-                return self._string(node)
-            case "concatenation":
-                return self._concatenation(node)
-        if node.type != "brace_expression":
-            self._refuse(f"a {node.type.replace('_', ' ')} in a word")
-        return [Part(None, False)]
-
-    def _concatenation(self, node: Node) -> list[Part]:
-        parts: list[Part] = []
-        at = node.start_byte
-        for child in node.children:
-            if child.start_byte != at:
-                raise Opaque("a word with a gap")
-            parts += self._parts(child)
-            at = child.end_byte
-        if at != node.end_byte:
-            raise Opaque("a word with a gap")
-        return parts
-
-    def _string(self, node: Node) -> list[Part]:
-        parts: list[Part] = []
-        at, end = node.start_byte + 1, node.end_byte - 1
-        if end < at or self._source[at - 1 : at] + self._source[end : end + 1] != b'""':
-            raise Opaque("quotes that do not match")
-        for child in node.named_children:
-            if child.type == "string_content":
-                continue
-            if child.type not in _NEW_WORDS:
-                raise Opaque(f"a {child.type} between quotes")
-            parts.append(Part(double_quoted(self._source[at : child.start_byte].decode()), True))
-            part = self._expansion(child)
-            several = "@" in self._text(child)
-            parts.append(Part(part.text, not several, part.feeds))
-            at = child.end_byte
-        parts.append(Part(double_quoted(self._source[at:end].decode()), True))
-        return parts
-
-    def _expansion(self, node: Node) -> Part:
-        text = self._text(node)
-        self._variables.update(self._text(one) for one in node.named_children if one.type == "variable_name")
-        if node.type == "command_substitution":
-            self._visit_inside(node)
-            return Part(None, False, feeds=True)
-        if node.type == "arithmetic_expansion":
-            if not _SAFE_ARITHMETIC.fullmatch(text.lstrip("$").strip("()[]")):
-                self._refuse("arithmetic with names can run commands")
-        elif node.type == "expansion" and not _SAFE_EXPANSION.fullmatch(text):
-            self._refuse("an expansion that can run commands")
-        for child in node.named_children:
-            if child.type in ("command_substitution", "process_substitution"):
-                self._visit_inside(child)
-        value = self._values.get(text.strip("${}"))
-        return Part(None, False) if value is None or text.startswith("$(") else Part(value, True)
 
     def _visit_inside(self, node: Node) -> None:
         """The commands of a substitution: they run by themselves."""
@@ -467,29 +368,3 @@ def _leaves(node: Node) -> Iterator[Node]:
             yield from _leaves(child)
         else:
             yield child
-
-
-def _covered(root: Node, source: bytes) -> bool:
-    """Whether nothing but blanks lies between the pieces that the grammar found."""
-    open_nodes: list[Node] = [root]
-    while open_nodes:
-        at = None
-        for leaf in _pieces(open_nodes.pop()):
-            gap = source[at : leaf.start_byte] if at is not None else b""
-            if not _GAP.fullmatch(gap) or _JOINED.fullmatch(gap):
-                return False
-            at = leaf.end_byte
-            if leaf.type in _TEXTS:
-                open_nodes += leaf.named_children
-    return _GAP.fullmatch(source[: root.start_byte]) is not None and not source[root.end_byte :].strip()
-
-
-def _pieces(top: Node) -> Iterator[Node]:
-    """The leaves below a node, in order; texts between quotes as one."""
-    nodes = [top]
-    while nodes:
-        node = nodes.pop()
-        if node.child_count == 0 or (node.type in _TEXTS and node != top):
-            yield node
-        else:
-            nodes += reversed(node.children)

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from turnhub_permissions.programs import Effects, effects
 from turnhub_permissions.scene import Scene
-from turnhub_permissions.special import Find, Git, dangers, inner_of, shell_script
+from turnhub_permissions.special import Find, Git, dangers
 from turnhub_permissions.words import Word, literal, unknown
+from turnhub_permissions.wrapping import inner_of, shell_script
 
 _SYSTEM: Final = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/opt/homebrew/bin/")
 _SHELL_NAMES: Final = "sh bash zsh dash ksh ash mksh fish csh tcsh rbash"
