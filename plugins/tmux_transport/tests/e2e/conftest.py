@@ -10,7 +10,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +124,18 @@ class World:
     def keys(self, *names: str) -> None:
         """A person presses keys."""
         self.tmux("send-keys", *names)
+
+    async def press_away(self, key: str, shown: str) -> None:
+        """A person presses a key at the dialog with these words until it goes: one that has just appeared may not
+        listen yet."""
+        await self.shows(shown)
+        async with asyncio.timeout(20):
+            while shown in await asyncio.to_thread(self.tmux, "capture-pane", "-p"):
+                self.keys(key)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(2):
+                        while shown in await asyncio.to_thread(self.tmux, "capture-pane", "-p"):  # noqa: ASYNC110
+                            await asyncio.sleep(0.05)
 
     def kill_agent(self) -> None:
         """Kill -9 what runs in the pane."""

@@ -105,7 +105,7 @@ async def test_without_hooks_transcript_and_screen_tell_and_keys_answer(worlds: 
         typed = world.turn("BASH three")
         playing = asyncio.create_task(typed.play(connection, within=WITHIN))
         await typed.asked(within=WITHIN)
-        world.keys("1")
+        await world.press_away("1", "Do you want to proceed?")
         assert isinstance(await playing, Completed)
         settled = typed.asks[0].answer.result()
         assert (settled.settlement.by.kind, settled.settlement.decision) == ("keyboard", "allow")
@@ -128,8 +128,7 @@ async def test_the_keyboard_is_faster_then_an_interrupt_then_a_killed_agent(worl
         turn = world.turn("BASH one")
         playing = asyncio.create_task(turn.play(connection, within=WITHIN))
         await turn.asked(within=WITHIN)
-        await world.shows("Do you want to proceed?")
-        world.keys("1")
+        await world.press_away("1", "Do you want to proceed?")
         assert isinstance(await playing, Completed)
         settled = turn.asks[0].answer.result()
         assert (settled.settlement.by, settled.settlement.decision) == (
