@@ -24,7 +24,7 @@ class AskContract(ContractBase):
 
         able = self.can(transport, f"{kind}s")
         message = (self.permission() if kind == "permission" else self.question()) if able else self.words()
-        turn = FakeTurn(message, session=session, replies=replies)
+        turn = self.turn(message, session=session, replies=replies)
         async with self.connected(transport, session) as connection:
             await self.played(connection, turn)
         asks = [ask for ask in turn.asks if ask.request.kind == kind]
@@ -101,7 +101,7 @@ class AskContract(ContractBase):
         """Cancelling ``run`` withdraws its open asks; nobody is left with a question that means nothing."""
         able = [kind for kind in ("permission", "question") if self.can(transport, f"{kind}s")]
         for kind in able:
-            turn = FakeTurn(self.permission() if kind == "permission" else self.question(), session=session)
+            turn = self.turn(self.permission() if kind == "permission" else self.question(), session=session)
             async with self.connected(transport, session) as connection, self.running(connection, turn) as task:
                 await self.until(task, turn, lambda turn=turn: bool(turn.asks), "asked")  # type: ignore[misc]
                 task.cancel()

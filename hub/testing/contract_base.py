@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar, TypeVar
 
@@ -12,7 +12,7 @@ import pytest
 
 from hub import ids
 from hub.asks import AskRequest
-from hub.testing.turns import FakeTurn
+from hub.testing.turns import FakeTurn, Reply
 from hub.transport import Connection, SessionInfo, Transport
 from hub.turn import Ending
 
@@ -84,6 +84,11 @@ class Scenarios:
         """A message on which the agent asks a question and then repeats its answer. For ``questions``."""
         raise NotImplementedError("The transport asks questions: override `question` with a message that does.")
 
+    def plugins(self) -> Sequence[object]:
+        """The plugins that a hub would ask what became of a message (``verify_delivery``) and what waits
+        (``source_questions``): the transport's own, where it has such hooks."""
+        return ()
+
     def unavailable(self, session: SessionInfo) -> SessionInfo | None:
         """A session whose agent cannot run here, where there is such a thing."""
         return None
@@ -101,6 +106,12 @@ class ContractBase(Scenarios):
             return task.result()
         finally:
             await self._stopped(task)
+
+    def turn(
+        self, text: str, *, session: SessionInfo, replies: Callable[[AskRequest], Reply | None] | None = None
+    ) -> FakeTurn:
+        """A turn of ``session``, whose asks ``replies`` answers."""
+        return FakeTurn(text, session=session, replies=replies or (), verifiers=self.plugins())
 
     @asynccontextmanager
     async def connected(self, transport: Transport, session: SessionInfo) -> AsyncIterator[Connection]:

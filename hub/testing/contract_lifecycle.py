@@ -8,7 +8,6 @@ import pytest
 from hub import ids
 from hub.errors import AgentUnavailable, ConfigError, SteerUnsupported
 from hub.testing.contract_base import ContractBase, must
-from hub.testing.turns import FakeTurn
 from hub.transport import Message, SessionInfo, Transport
 
 
@@ -23,19 +22,19 @@ class LifecycleContract(ContractBase):
         for used in (False, True):
             connection = await self.bounded(transport.open(session), self.within_s, "open")
             if used:
-                await self.played(connection, FakeTurn(self.words(), session=session))
+                await self.played(connection, self.turn(self.words(), session=session))
             for _ in range(2):
                 await self.bounded(connection.close(), self.within_s, "close")
 
     @pytest.mark.anyio
     async def test_a_session_can_be_opened_again(self, transport: Transport, session: SessionInfo) -> None:
         """Also with what was remembered, and by a transport that never saw it before."""
-        turn = FakeTurn(self.words(), session=session)
+        turn = self.turn(self.words(), session=session)
         for _ in range(2):
             async with self.connected(transport, turn.session) as connection:
                 await self.played(connection, turn)
             must(bool(turn.text.strip()), "The turn of a session that was opened again showed nothing.")
-            turn = turn.next(self.words())
+            turn = turn.next(self.words(), verifiers=self.plugins())
 
     @pytest.mark.anyio
     async def test_a_transport_may_be_closed_twice(self, transport: Transport, session: SessionInfo) -> None:
@@ -86,7 +85,7 @@ class LifecycleContract(ContractBase):
         """With the capability, words reach the running turn and the verdict says so; without it ``steer`` raises
         SteerUnsupported."""
         words = Message(id=ids.message_id(), text="left")
-        turn = FakeTurn(self.endless() if self.can(transport, "steer") else self.words(), session=session)
+        turn = self.turn(self.endless() if self.can(transport, "steer") else self.words(), session=session)
         async with self.connected(transport, session) as connection:
             if not self.can(transport, "steer"):
                 with pytest.raises(SteerUnsupported):

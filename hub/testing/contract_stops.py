@@ -22,7 +22,7 @@ class StopContract(ContractBase):
     async def test_interrupting_ends_the_turn(self, transport: Transport, session: SessionInfo) -> None:
         """What the hub does when somebody interrupts: ``run`` ends soon, as Interrupted. A transport that
         cannot is left in peace by ``interrupt``."""
-        turn = FakeTurn(self._lasting(transport), session=session)
+        turn = self.turn(self._lasting(transport), session=session)
         async with self.connected(transport, session) as connection:
             if not self.can(transport, "interrupt"):
                 await self.bounded(connection.interrupt(), self.stop_within_s, "interrupt")
@@ -38,7 +38,7 @@ class StopContract(ContractBase):
     @pytest.mark.anyio
     async def test_interrupting_nothing_is_harmless(self, transport: Transport, session: SessionInfo) -> None:
         """``interrupt`` without a turn does nothing: in particular the next turn is not hit by it."""
-        turn = FakeTurn(self.words(), session=session)
+        turn = self.turn(self.words(), session=session)
         async with self.connected(transport, session) as connection:
             await self.bounded(connection.interrupt(), self.stop_within_s, "interrupt")
             ending = await self.played(connection, turn)
@@ -47,13 +47,13 @@ class StopContract(ContractBase):
     @pytest.mark.anyio
     async def test_a_turn_runs_after_a_stopped_one(self, transport: Transport, session: SessionInfo) -> None:
         """The connection is as good as before, and the stopped turn is left alone."""
-        turn = FakeTurn(self._lasting(transport), session=session)
+        turn = self.turn(self._lasting(transport), session=session)
         async with self.connected(transport, session) as connection:
             if self.can(transport, "interrupt"):
                 async with self.running(connection, turn) as task:
                     await self.bounded(connection.interrupt(), self.stop_within_s, "interrupt")
                     await self.ended(task, "it was interrupted")
-            again = turn.next(self.words())
+            again = turn.next(self.words(), verifiers=self.plugins())
             await self.played(connection, again)
             await asyncio.sleep(self.late_s)
         must(bool(again.text.strip()), "The turn after an interrupted one showed nothing.")
@@ -64,7 +64,7 @@ class StopContract(ContractBase):
     async def test_cancellation_is_honoured(self, transport: Transport, session: SessionInfo) -> None:
         """Cancelling ``run`` ends it soon, as cancelled: also while the hub has no room for events. The session
         can be opened again."""
-        turn = FakeTurn(self._lasting(transport), session=session)
+        turn = self.turn(self._lasting(transport), session=session)
         turn.hold()
         async with self.connected(transport, session) as connection, self.running(connection, turn) as task:
             task.cancel()
@@ -73,12 +73,12 @@ class StopContract(ContractBase):
         await asyncio.sleep(self.late_s)
         self.sound(turn)
         async with self.connected(transport, session) as connection:
-            await self.played(connection, turn.next(self.words()))
+            await self.played(connection, turn.next(self.words(), verifiers=self.plugins()))
 
     @pytest.mark.anyio
     async def test_connections_are_independent(self, transport: Transport, session: SessionInfo) -> None:
         """Two sessions run side by side: neither gets the other's events, stops with it, or closes with it."""
-        one, two = FakeTurn(self._lasting(transport), session=session), self._elsewhere(session)
+        one, two = self.turn(self._lasting(transport), session=session), self._elsewhere(session)
         if not self.can(transport, "interrupt"):
             one.hold()  # its words would be over too soon
         async with self.connected(transport, session) as here, self.running(here, one) as task:
@@ -100,7 +100,7 @@ class StopContract(ContractBase):
         self.sound(two)
 
     def _elsewhere(self, session: SessionInfo) -> FakeTurn:
-        return FakeTurn(self.words(), session=self.another(session))
+        return self.turn(self.words(), session=self.another(session))
 
 
 def _outcome(task: asyncio.Task[object]) -> str:

@@ -8,7 +8,6 @@ import pytest
 
 from hub.offers import transport_faults
 from hub.testing.contract_base import ContractBase, must
-from hub.testing.turns import FakeTurn
 from hub.transport import SessionInfo, Transport
 from hub.turn import Completed, Failed, Interrupted
 
@@ -25,7 +24,7 @@ class TurnContract(ContractBase):
     @pytest.mark.anyio
     async def test_run_says_how_the_turn_ended(self, transport: Transport, session: SessionInfo) -> None:
         """``run`` returns Completed, Failed or Interrupted, within the bound."""
-        turn = FakeTurn(self.words(), session=session)
+        turn = self.turn(self.words(), session=session)
         async with self.connected(transport, session) as connection:
             ending: object = await self.bounded(turn.play(connection), self.within_s, "run")
         must(
@@ -36,7 +35,7 @@ class TurnContract(ContractBase):
     @pytest.mark.anyio
     async def test_words_become_durable_text(self, transport: Transport, session: SessionInfo) -> None:
         """A turn that completes has shown something, as durable text."""
-        turn = FakeTurn(self.words(), session=session)
+        turn = self.turn(self.words(), session=session)
         async with self.connected(transport, session) as connection:
             await self.played(connection, turn)
         must(isinstance(turn.judged, Completed), f"A plain message ended as {turn.judged!r}.")
@@ -48,14 +47,14 @@ class TurnContract(ContractBase):
         of a block is used again; tools start once and finish once."""
         async with self.connected(transport, session) as connection:
             for message in (self.words(), self.tool()):
-                await self.played(connection, FakeTurn(message, session=session))
+                await self.played(connection, self.turn(message, session=session))
 
     @pytest.mark.anyio
     async def test_a_completed_turn_leaves_nothing_open(self, transport: Transport, session: SessionInfo) -> None:
         """What a failure leaves open the hub closes; a completed turn has nothing left open."""
         async with self.connected(transport, session) as connection:
             for message in (self.words(), self.tool()):
-                turn = FakeTurn(message, session=session)
+                turn = self.turn(message, session=session)
                 if not isinstance(await self.played(connection, turn), Completed):
                     continue
                 blocks, tools = turn.rules.unwritten_blocks, turn.rules.unfinished_tools
@@ -65,7 +64,7 @@ class TurnContract(ContractBase):
     @pytest.mark.anyio
     async def test_nothing_comes_after_the_end(self, transport: Transport, session: SessionInfo) -> None:
         """When ``run`` has returned, the turn is left alone: also while the connection stays and closes."""
-        turn = FakeTurn(self.words(), session=session)
+        turn = self.turn(self.words(), session=session)
         async with self.connected(transport, session) as connection:
             await self.played(connection, turn)
             await asyncio.sleep(self.late_s)
@@ -76,10 +75,10 @@ class TurnContract(ContractBase):
     @pytest.mark.anyio
     async def test_turns_follow_one_another(self, transport: Transport, session: SessionInfo) -> None:
         """A connection runs one turn after the other; each has its own events and starts over with numbers."""
-        first = FakeTurn(self.words(), session=session)
+        first = self.turn(self.words(), session=session)
         async with self.connected(transport, session) as connection:
             await self.played(connection, first)
-            second = first.next(self.words())
+            second = first.next(self.words(), verifiers=self.plugins())
             await self.played(connection, second)
             self.sound(first)
         must(bool(second.text.strip()), "The second turn of a connection showed nothing.")
