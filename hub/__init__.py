@@ -40,7 +40,17 @@ if TYPE_CHECKING:
         Usage,
         UserMessage,
     )
-    from hub.hookspecs import Distilled, Evidence, FinishedTurn, Policies, PolicyBundle, Resolution, hookimpl
+    from hub.hookspecs import (
+        Distilled,
+        DistillerSettings,
+        DistillFailure,
+        Evidence,
+        FinishedTurn,
+        Policies,
+        PolicyBundle,
+        Resolution,
+        hookimpl,
+    )
     from hub.policies import read_policies
     from hub.transport import (
         AgentInfo,
@@ -100,8 +110,10 @@ __all__ = [
     "Connection",
     "Conveyed",
     "Digest",
+    "DistillFailure",
     "Distillate",
     "Distilled",
+    "DistillerSettings",
     "Ending",
     "Evidence",
     "Failed",

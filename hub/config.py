@@ -34,7 +34,8 @@ class PluginsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class RunnerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Bounds of the runner, in seconds unless named otherwise."""
+    """Bounds of the runner, in seconds unless named otherwise. ``distill_at_once``: how many ended turns are
+    distilled side by side; ``distill_backlog``: how many may wait for it in each of the store's 64 parts."""
 
     lease_s: float = 10.0
     idle_s: float = 600.0
@@ -44,6 +45,8 @@ class RunnerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     batch_ms: float = 4.0
     live_grace_s: float = 300.0
     live_limit: int = 20_000
+    distill_at_once: int = 2
+    distill_backlog: int = 1_000
 
 
 class AgentConfig(Struct, frozen=True, kw_only=True):
@@ -60,8 +63,8 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
 
 class PolicyConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One ``[policies.NAME]``. ``ask_timeout_s``: how long an ask waits before it is denied; ``unattended``:
-    nobody is there to answer, so what would be asked is denied at once. What a policy leaves out holds as in those
-    that it extends."""
+    nobody is there to answer, so what would be asked is denied at once; ``sensitive``: what its turns say goes to
+    no model elsewhere for distillation. What a policy leaves out holds as in those that it extends."""
 
     extends: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
@@ -69,6 +72,7 @@ class PolicyConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     ask: tuple[str, ...] = ()
     ask_timeout_s: float | None = None
     unattended: bool | None = None
+    sensitive: bool | None = None
 
 
 class Config(Struct, frozen=True, kw_only=True):

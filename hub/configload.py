@@ -39,6 +39,8 @@ _BOUNDS: Final[Mapping[str, tuple[float, float, str]]] = {
     "runner.batch_ms": (0, 60_000, "a number of milliseconds from 0 to 60000"),
     "runner.live_grace_s": _SECONDS,
     "runner.live_limit": (1, 1 << 40, "a number of events, 1 or more"),
+    "runner.distill_at_once": (1, 64, "a whole number from 1 to 64"),
+    "runner.distill_backlog": (1, 1 << 40, "a number of turns, 1 or more"),
     "ask_timeout_s": _POSITIVE_SECONDS,
 }
 _WORDS: Final[Mapping[Any, str]] = {

@@ -74,20 +74,41 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
 
 class FinishedTurn(Struct, frozen=True, kw_only=True):
-    """A turn that has ended, for those who look back at it."""
+    """A turn that has ended, for those who look back at it. ``events``: those that are kept for good; ``message``:
+    what it answers. ``sensitive``: nothing of it may be sent to anybody elsewhere; this was decided when the turn
+    was taken, and only ever becomes true."""
 
     session: SessionInfo
     turn_id: str
     events: tuple[AnyEvent, ...]
     ending: Terminal
+    message: Message | None = None
+    sensitive: bool = False
+
+
+class DistillFailure(Struct, frozen=True, kw_only=True):
+    """What kept a route from making a memory: a code (letters, digits, ``_``), and a sentence for a person."""
+
+    code: str
+    message: str
 
 
 class Distilled(Struct, frozen=True, kw_only=True):
-    """A distillate with the route and model that made it."""
+    """What came of a distillation: a distillate with the route and model that made it, or the failure; or both,
+    where a lesser route stood in for the one that failed. ``title``: for a session that has none yet."""
 
-    distillate: Distillate
-    route: str
+    distillate: Distillate | None = None
+    route: str = ""
     model: str | None = None
+    failure: DistillFailure | None = None
+    title: str | None = None
+
+
+class DistillerSettings(Struct, frozen=True, kw_only=True):
+    """``[distiller]`` of the configuration as it stands, and ``where`` it stands."""
+
+    where: str
+    values: Mapping[str, Any]
 
 
 @hookspec
@@ -149,10 +170,31 @@ def use_policies(policies: Policies) -> None:
 
 
 @hookspec
+def use_distiller(settings: DistillerSettings) -> None:
+    """Take the configuration's ``[distiller]``.
+
+    Called once when the hub starts. Raise ConfigError for what cannot be used, naming file and key: the hub does
+    not start then.
+    """
+
+
+@hookspec
+def judge_sensitive(session: SessionInfo, message: Message) -> Awaitable[str | None] | str | None:
+    """Say why a turn that begins is sensitive, or None when nothing speaks for it.
+
+    Asked when a runner takes the turn, where somebody distills turns; a policy or the session may have said it
+    already. The turn is sensitive when any plugin says so, or fails to tell within 2 s. The words are for the log.
+    May be ``async``.
+    """
+
+
+@hookspec
 def distill_turn(turn: FinishedTurn) -> Awaitable[Distilled | None] | Distilled | None:
     """Make the small structured memory of a turn that has ended, or None when it is not yours to make.
 
-    The first answer wins. Runs after the turn's slot is free. May be ``async``.
+    The first answer wins. Called once for each turn over all runners, after the turn's slot is free; once more
+    where a runner died meanwhile. What raises is written as ``distill_failed``, and so is what takes longer than
+    10 minutes. May be ``async``.
     """
 
 

@@ -52,6 +52,15 @@ class Metrics:
         self._store_errors = Counter(
             "turnhub_store_errors", "Store calls that failed.", ["call"], registry=registry
         )
+        self._undistilled = Gauge(
+            "turnhub_distill_backlog", "Ended turns that wait for their distillation, hub-wide.", registry=registry
+        )
+        self._distilled = Counter(
+            "turnhub_turns_distilled",
+            "Turns distilled here, by route; code is the failure's, empty where there was none.",
+            ["route", "code"],
+            registry=registry,
+        )
         self._requests = Counter(
             "turnhub_http_requests", "Requests answered.", ["route", "status"], registry=registry
         )
@@ -79,6 +88,14 @@ class Metrics:
     def ask_settled(self, by: str) -> None:
         """Count a settlement; ``by`` is person, policy, keyboard or timeout."""
         self._settled.labels(by).inc()
+
+    def distill_backlog(self, turns: int) -> None:
+        """Show how many turns wait for their distillation."""
+        self._undistilled.set(turns)
+
+    def distilled(self, route: str, code: str) -> None:
+        """Count a turn as distilled by ``route`` ("" by none), with the code of what failed ("" for nothing)."""
+        self._distilled.labels(route, code).inc()
 
     @contextmanager
     def stream(self, kind: StreamKind) -> Iterator[None]:

@@ -13,7 +13,7 @@ from typing import Literal
 import structlog
 from msgspec import Struct
 
-from hub import __version__, hooks, ids
+from hub import __version__, distiller, hooks, ids
 from hub.config import Config
 from hub.configload import check_policies
 from hub.errors import ConfigError, HubError
@@ -120,6 +120,7 @@ async def _store_url(config: Config) -> AsyncIterator[str]:
 async def _parts(config: Config, url: str) -> AsyncIterator[_Parts]:
     plugins = load(config)
     hand_over(config, plugins)
+    distiller.hand_over(config, plugins)
     try:
         check_policies(config, plugins.bundles)
     except ConfigError as error:  # a person is asked instead, which is safe; `turnhub doctor` says it too

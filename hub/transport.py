@@ -16,6 +16,7 @@ from hub.asks import Answer, AskRequest, Settlement
 from hub.errors import SteerUnsupported
 from hub.events import (
     AnyEvent,
+    Distillate,
     MessageDelivered,
     Origin,
     Proof,
@@ -137,6 +138,10 @@ class TurnContext(Protocol):
     def cancelled(self) -> Cancellation:
         """Set when somebody interrupts. The hub calls :meth:`Connection.interrupt` at the same time; if ``run``
         has not returned within the configured grace, it is cancelled, and the turn ends as interrupted."""
+
+    async def memory(self) -> tuple[Distillate, ...]:
+        """What was distilled from earlier turns of the session, oldest first: for agents that have no memory of
+        their own. Turns are distilled after they have ended, so the last one may not be among them yet."""
 
     async def emit(self, event: AnyEvent) -> None:
         """Hand an event to the hub. Returns when there is room; order is kept. Terminal events, ask events

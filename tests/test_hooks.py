@@ -21,7 +21,16 @@ from hub import hooks
 from hub.asks import AskRecord, AskRequest
 from hub.errors import PluginError
 from hub.events import Ask, Distillate, Terminal, TurnCompleted
-from hub.hookspecs import Distilled, Evidence, FinishedTurn, Policies, PolicyBundle, Resolution, hookimpl
+from hub.hookspecs import (
+    Distilled,
+    DistillerSettings,
+    Evidence,
+    FinishedTurn,
+    Policies,
+    PolicyBundle,
+    Resolution,
+    hookimpl,
+)
 from hub.testing import make_session
 from hub.testing.scripted import ScriptedTransport
 from hub.transport import Message, SessionInfo, Transport, Verdict
@@ -473,6 +482,7 @@ async def test_deciding_hooks_and_observers_are_awaited_and_register_hooks_are_n
         "register_transports",
         "register_policies",
         "use_policies",
+        "use_distiller",
         "register_commands",
         "register_routes",
     }
@@ -571,6 +581,36 @@ async def test_hook_use_policies() -> None:
     assert taken == [policies]
     with pytest.raises(hooks.HookFailed, match="use_policies failed in plugin 'two'"):
         hooks.tell(manager(two=plugin(use_policies=lambda policies: 1 / 0)), "use_policies", policies=policies)
+
+
+async def test_hook_use_distiller() -> None:
+    """A plugin is given what the configuration says of distillation."""
+    taken: list[DistillerSettings] = []
+
+    class Plugin:
+        @hookimpl
+        def use_distiller(self, settings: DistillerSettings) -> None:
+            taken.append(settings)
+
+    settings = DistillerSettings(where="here", values={"route": "extractive"})
+    hooks.tell(manager(one=Plugin()), "use_distiller", settings=settings)
+    assert taken == [settings]
+
+
+async def test_hook_judge_sensitive() -> None:
+    """Whoever knows why a turn is sensitive says so; the others say nothing."""
+
+    class Plugin:
+        @hookimpl
+        def judge_sensitive(self, session: SessionInfo, message: Message) -> str | None:
+            return "salaries" if "salary" in message.text else None
+
+    made = manager(one=Plugin(), two=plugin(judge_sensitive=lambda message: None))
+    asked = [
+        await hooks.every(made, "judge_sensitive", session=SESSION, message=Message(id="msg_1", text=text))
+        for text in ("the salary list", "the weather")
+    ]
+    assert asked == [[hooks.Answer("one", "salaries")], []]
 
 
 async def test_hook_distill_turn() -> None:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from hub import __version__, plugins
+from hub import __version__, distiller, plugins
 from hub.client import Address, Client, ClientError
 from hub.client.discover import local_url
 from hub.config import Config
@@ -174,6 +174,10 @@ def agents(config: Config, loaded: Plugins) -> Iterator[Finding]:
         check_policies(config, loaded.bundles)
     except (ConfigError, PluginError) as error:
         yield wrong("policies", error.detail)
+    try:
+        distiller.hand_over(config, loaded)
+    except (ConfigError, PluginError) as error:
+        yield wrong("distiller", error.detail)
     if not config.agents:
         yield wrong("agents", "none is configured", "see turnhub.example.toml")
     for one in plugins.agents(config, loaded):

@@ -9,7 +9,7 @@ from typing import Any
 
 from hub.asks import Answer, AskRequest, Settlement
 from hub.errors import PluginError
-from hub.events import AnyEvent, MessageDelivered, Status, Unknown
+from hub.events import AnyEvent, Distillate, MessageDelivered, Status, TurnDistilled, Unknown, decode, line_of
 from hub.runner.asking import Asking
 from hub.runner.delivering import Delivering
 from hub.runner.silence import Silence
@@ -89,6 +89,12 @@ class LiveTurn:
     def attempt(self) -> int:
         """1 for a message's first turn; higher after a retry or a recovery."""
         return self._taken.turn.attempt
+
+    async def memory(self) -> tuple[Distillate, ...]:
+        """What was distilled from earlier turns of the session, oldest first."""
+        entries = await self._writer.persist(lambda: self._store.memory_page(self.session.id))
+        events = [decode(line_of(entry.frame)) for entry in entries]
+        return tuple(event.distillate for event in events if isinstance(event, TurnDistilled))
 
     async def emit(self, event: AnyEvent) -> None:
         """Hand an event to the hub. Raises PluginError for events that are the hub's own or cannot be written,

@@ -11,6 +11,7 @@ from hub import hooks
 from hub.errors import NotFound
 from hub.events import Unknown
 from hub.runner.ending import end_turn, ring, written
+from hub.runner.sensitive import decide_late
 from hub.runner.services import Services
 from hub.store.records import SessionRecord, Taken, TurnRecord
 from hub.turn import Ending, Failed, Interrupted, TurnTally
@@ -104,6 +105,7 @@ class Reaper:
             turn.started_at
         )  # to its last sign of life
         duration_ms = max(0, int(lasted.total_seconds() * 1000))
+        await decide_late(services, taken)
         terminal = await end_turn(services, taken, tally, ending, duration_ms=duration_ms)
         if terminal is None:
             return

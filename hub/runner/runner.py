@@ -14,6 +14,7 @@ from msgspec import Struct
 from hub.errors import HubError
 from hub.runner.connections import Connections
 from hub.runner.contain import bounded
+from hub.runner.distilling import Distilling
 from hub.runner.forgetting import forget
 from hub.runner.reaper import Reaper
 from hub.runner.services import Services
@@ -52,6 +53,7 @@ class Runner:
         self._room.set()
         self._connections = Connections(services.config.runner.idle_s, close_s=_CLOSE_S)
         self._watches: Watches | None = None
+        self._distilling = Distilling(services)
         self._log = structlog.get_logger("hub.runner").bind(runner=self._id)
 
     @property
@@ -143,6 +145,7 @@ class Runner:
         finally:
             del self._turns[turn_id], self._tasks[turn_id]
             self._room.set()
+            self._distilling.ended(running.session.id, turn_id)
         if self._watches is not None and not self._stopping.is_set():
             self._watches.start(running.session)
 
@@ -165,6 +168,7 @@ class Runner:
             for agent in config.agents:
                 group.create_task(self._serve(agent, turns))
             group.create_task(self._until_done("look after idle agents", watches.resume))
+            group.create_task(self._until_done("distill", self._distilling.run))
 
     async def _serve(self, agent: str, turns: asyncio.TaskGroup) -> None:
         await self._until_done("prepare", lambda: self._services.work.prepare(agent))

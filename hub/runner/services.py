@@ -75,6 +75,10 @@ class Services(Struct, frozen=True, kw_only=True):
         """Whether nobody is there to answer under a policy."""
         return bool(self._policy_says(policy, "unattended"))
 
+    def sensitive(self, policy: str | None) -> bool:
+        """Whether a policy keeps its turns from models elsewhere."""
+        return bool(self._policy_says(policy, "sensitive"))
+
     def _policy_says(self, policy: str | None, name: str) -> Any:
         """What a policy says, else the first of those that it extends that says something."""
         waiting, seen = [policy], set[str | None]()

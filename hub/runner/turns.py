@@ -17,6 +17,7 @@ from hub.runner.context import LiveTurn
 from hub.runner.delivering import Delivering
 from hub.runner.ending import end_turn, since_ms, written
 from hub.runner.observers import Observers
+from hub.runner.sensitive import decide, decide_late
 from hub.runner.services import Services
 from hub.runner.silence import Silence
 from hub.runner.steering import Steering
@@ -47,6 +48,7 @@ class RunningTurn:
         self._connections = connections
         self._held: Held | None = None
         self._over = asyncio.Event()
+        self._decided = False
         self._recalled = not adopted
         self._started = time.monotonic() - (since_ms(taken.turn) / 1000 if adopted else 0)
         self._observers = Observers(services.plugins)
@@ -165,6 +167,8 @@ class RunningTurn:
 
     async def _open(self) -> Connection:
         services, agent = self._services, self.session.agent
+        await self._writer.persist(lambda: decide(services, self.taken))
+        self._decided = True
         transport = services.transport_of(agent.name)
         if isinstance(transport, str):
             raise AgentUnavailable(transport)
@@ -207,6 +211,8 @@ class RunningTurn:
                 await asyncio.sleep(RETRY_S)
             except NotFound:  # deleted: nobody owns it any more
                 break
+        if not self._decided:
+            await decide_late(self._services, self.taken)
         broken = isinstance(ending, Failed) and ending.code in _UNUSABLE
         self._give_back(usable=self._supervisor.clean and not broken)
         duration_ms = int((time.monotonic() - self._started) * 1000)

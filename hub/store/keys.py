@@ -21,12 +21,12 @@ def bucket(session_id: str) -> int:
 
 def session_key(kind: str, session_id: str) -> str:
     """A key of one session: ``session``, ``log``, ``turn``, ``asks``, ``queue``, ``grants``, ``idem``,
-    ``last``."""
+    ``last``, ``distill`` (turns that wait for their distillation), ``memory`` (what was distilled)."""
     return f"th:{{{bucket(session_id)}}}:{kind}:{session_id}"
 
 
 def bucket_key(kind: str, number: int) -> str:
-    """A key of one bucket: ``sessions``, ``leases`` or ``pending``."""
+    """A key of one bucket: ``sessions``, ``leases``, ``pending`` or ``undistilled``."""
     return f"th:{{{number}}}:{kind}"
 
 
@@ -69,4 +69,7 @@ def transaction_keys(session_id: str) -> list[str]:
         *(bucket_key(kind, number) for kind in ("sessions", "leases", "pending")),
         session_key("grants", session_id),
         live_prefix(session_id),
+        session_key("distill", session_id),
+        bucket_key("undistilled", number),
+        session_key("memory", session_id),
     ]

@@ -101,6 +101,23 @@ class Overview:
         found = sorted(pair for answer in await self._pipeline(commands) for pair in _scored(answer))
         return [Overdue(session_id=session_id, late_ms=int(now_ms - deadline)) for deadline, session_id in found]
 
+    async def undistilled(self, most: int) -> list[tuple[str, str]]:
+        """Sessions and ended turns in them that wait for their distillation and that nobody works on, at most
+        ``most``, those that wait longest first."""
+        now_ms = await self.clock_ms()
+        commands = [
+            ("ZRANGEBYSCORE", key, "-inf", str(now_ms), "WITHSCORES", "LIMIT", "0", str(most))
+            for key in keys.bucket_keys("undistilled")
+        ]
+        found = sorted(pair for answer in await self._pipeline(commands) for pair in _scored(answer))
+        members = (member.partition(" ") for _, member in found[:most])
+        return [(session_id, turn_id) for session_id, _, turn_id in members]
+
+    async def backlog(self) -> int:
+        """How many ended turns wait for their distillation, those that somebody works on included."""
+        answers = await self._pipeline([("ZCARD", key) for key in keys.bucket_keys("undistilled")])
+        return sum(map(int, answers))
+
     async def clock_ms(self) -> int:
         """The store's clock: Unix milliseconds."""
         with clear_errors():

@@ -16,7 +16,7 @@ from hub.turn import TurnState
 
 class SessionRecord(Struct, frozen=True, kw_only=True):
     """A session's metadata. Times are RFC 3339; ``memory`` is its transport's own; ``runner`` is who took its last
-    turn, "" before the first."""
+    turn, "" before the first; ``sensitive``: its turns go to no model elsewhere for distillation."""
 
     id: str
     agent: str
@@ -29,6 +29,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     archived: bool = False
     memory: Mapping[str, str] = field(default_factory=dict)
     runner: str = ""
+    sensitive: bool = False
 
 
 class TurnRecord(Struct, frozen=True, kw_only=True):
@@ -177,6 +178,7 @@ def session_record(session_id: str, fields: Fields) -> SessionRecord:
         archived=fields.get("archived") == "1",
         memory=memory,
         runner=fields.get("runner", ""),
+        sensitive=fields.get("sensitive") == "1",
     )
 
 

@@ -14,7 +14,7 @@ from hub.store.records import Hash, SessionRecord, fields_of, session_record
 from hub.store.transactions import Argument, clear_errors, flat, transact
 
 _REPEATABLE_S = 60
-_PATCHABLE = frozenset({"title", "policy", "archived"})
+_PATCHABLE = frozenset({"title", "policy", "archived", "sensitive"})
 
 
 class Sessions(StoreBase):
@@ -33,6 +33,7 @@ class Sessions(StoreBase):
             "policy": record.policy or "",
             "title": record.title or "",
             "cwd": record.cwd,
+            "sensitive": "1" if record.sensitive else "0",
             "created_at": at,
             "updated_at": at,
         }
@@ -60,10 +61,12 @@ class Sessions(StoreBase):
         return session_record(session_id, fields_of(raw))
 
     async def patch_session(self, session_id: str, changes: Mapping[str, str]) -> SessionRecord:
-        """Change fields (title, policy, archived as "0" or "1"). Raises NotFound, ValueError for another
-        field."""
+        """Change fields (title, policy, archived and sensitive as "0" or "1"). A title that is given, or taken
+        away, is never changed by the hub itself. Raises NotFound, ValueError for another field."""
         if foreign := changes.keys() - _PATCHABLE:
             raise ValueError(f"Not a field that can be changed: {sorted(foreign)}")
+        if "title" in changes:
+            changes = {**changes, "titled": "person"}
         status, *_ = await transact(self.redis, "patch", session_id, *flat(changes))
         if status == "missing":
             missing("session", session_id)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hub import ids, plugins
+from hub import distiller, ids, plugins
 from hub.config import AgentConfig, Config, PluginsConfig, RunnerConfig
 from hub.events import AnyEvent, Terminal, Unknown, decode_frames
 from hub.metrics import Metrics
@@ -288,5 +288,6 @@ def _loaded(config: Config, transports: Iterable[Transport], hooks: Iterable[obj
     loaded = plugins.load(config)
     for number, one in enumerate(hooks):
         loaded.manager.register(one, getattr(one, "name", f"hooks{number}"))
+    distiller.hand_over(config, loaded)
     more = {transport.name: transport for transport in transports}
     return msgspec.structs.replace(loaded, transports={**loaded.transports, **more})

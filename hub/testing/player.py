@@ -90,6 +90,9 @@ class Player:
                         group.create_task(self._tool(tool))
             case script.AskQuestion():
                 await self._question(step)
+            case script.Recall(recall=True):
+                known = await self._turn.memory()
+                await self.say("\n".join(one.summary for one in known) or "Nothing is known.")
             case script.Sleep():
                 await asyncio.sleep(step.sleep_ms / 1000)
             case _:

@@ -71,6 +71,12 @@ class AskQuestion(_Step, frozen=True):
         return msgspec.convert(raw if isinstance(raw, list) else [raw], tuple[Question, ...])
 
 
+class Recall(_Step, frozen=True):
+    """The summaries of what was distilled from earlier turns are told as text, one a line."""
+
+    recall: bool
+
+
 class Sleep(_Step, frozen=True):
     """A pause."""
 
@@ -109,7 +115,7 @@ class Raise(_Step, frozen=True, rename={"message": "raise"}):
     message: str
 
 
-Step: TypeAlias = Say | Think | Tool | Parallel | AskQuestion | Sleep | Fail | Incomplete | Hang | Raise
+Step: TypeAlias = Say | Think | Tool | Parallel | AskQuestion | Recall | Sleep | Fail | Incomplete | Hang | Raise
 
 _KINDS: Final[Mapping[str, type[Step]]] = {
     "text": Say,
@@ -117,6 +123,7 @@ _KINDS: Final[Mapping[str, type[Step]]] = {
     "tool": Tool,
     "parallel": Parallel,
     "question": AskQuestion,
+    "recall": Recall,
     "sleep_ms": Sleep,
     "fail": Fail,
     "incomplete": Incomplete,

@@ -18,7 +18,7 @@ from msgspec import Struct
 from hub import hooks, ids
 from hub.asks import Answer, Answered, AskRequest, Settlement, WithdrawnAsk
 from hub.errors import PluginError
-from hub.events import AnyEvent, By, Event, MessageDelivered, Origin, Text, ToolFinished, Unknown
+from hub.events import AnyEvent, By, Distillate, Event, MessageDelivered, Origin, Text, ToolFinished, Unknown
 from hub.runner.delivering import asking_plugins
 from hub.runner.delivery import Delivery
 from hub.runner.sourcing import sourced
@@ -174,6 +174,7 @@ class FakeTurn:
         turn_id: str | None = None,
         verifiers: Iterable[object] = (),
         shown: Iterable[AnyEvent | Unknown] = (),
+        memory: Iterable[Distillate] = (),
     ) -> None:
         self.turn_id = turn_id or ids.turn_id()
         self.session = session or make_session()
@@ -181,6 +182,7 @@ class FakeTurn:
         self.attempt = attempt
         self.adopted = adopted
         self.shown = tuple(shown)
+        self._memory = tuple(memory)
         self.cancelled = FakeCancellation()
         self.events: list[AnyEvent] = []
         self.asks: list[FakeAsk] = []
@@ -201,6 +203,11 @@ class FakeTurn:
             self._verifiers.register(verifier)
 
     # What a transport uses.
+
+    async def memory(self) -> tuple[Distillate, ...]:
+        """What was distilled from earlier turns: the ``memory`` that this turn was made with."""
+        self._alive("recalled")
+        return self._memory
 
     async def emit(self, event: AnyEvent) -> None:
         """Keep ``event``; return when there is room (:meth:`hold`). Raises PluginError for the hub's own

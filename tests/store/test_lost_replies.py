@@ -15,8 +15,9 @@ import hub.store
 from hub import ids
 from hub.asks import AskRecord, grant_id
 from hub.errors import Fenced, NotFound, StoreUnavailable
-from hub.events import By
+from hub.events import By, DistillFailed
 from hub.store import keys
+from hub.store.distilling import Undistilled
 from hub.store.records import Appended, Begun, Finished, QueuedMessage, SessionRecord, Taken
 from hub.store.store import Bounds, Store
 from hub.testing.lossy import LossyProxy
@@ -240,7 +241,49 @@ async def _snapshot(desk: Desk) -> Case:
     return taken.session.id, lambda s: s.snapshot(taken.session.id), 0, lambda snap: snap.cursor == 3
 
 
+async def _waiting(desk: Desk) -> Undistilled:
+    """An ended turn that is claimed for its distillation."""
+    taken = await desk.taken()
+    await desk.store.mark(taken.claim, sensitive=False, most=10)
+    await desk.finish(taken.claim)
+    found = await desk.store.claim_distillation(taken.session.id, taken.turn.id, "req_1", LEASE_MS)
+    assert found is not None
+    return found
+
+
+async def _mark(desk: Desk) -> Case:
+    taken = await desk.taken()
+    mark = lambda s: s.mark(taken.claim, sensitive=True, most=10)  # noqa: E731
+    return taken.session.id, mark, 0, lambda answer: answer is None
+
+
+async def _distill_claim(desk: Desk) -> Case:
+    taken = await desk.taken()
+    await desk.store.mark(taken.claim, sensitive=False, most=10)
+    await desk.finish(taken.claim)
+
+    def act(store: Store) -> Awaitable[Undistilled | None]:
+        return store.claim_distillation(taken.session.id, taken.turn.id, "req_1", LEASE_MS)
+
+    return taken.session.id, act, 0, lambda turn: turn.tries == 1
+
+
+async def _distill_release(desk: Desk) -> Case:
+    turn = await _waiting(desk)
+    return turn.session.id, lambda s: s.release_distillation(turn), 0, lambda answer: answer is None
+
+
+async def _distill_done(desk: Desk) -> Case:
+    turn = await _waiting(desk)
+    failed = DistillFailed(session_id=turn.session.id, turn_id=turn.turn_id, code="timeout", message="Too late.")
+    return turn.session.id, lambda s: s.distilled(turn, [failed], "A title"), 1, lambda answer: answer is True
+
+
 CASES = {
+    "mark": _mark,
+    "distill_claim": _distill_claim,
+    "distill_release": _distill_release,
+    "distill_done": _distill_done,
     "create": _create,
     "create with grants": _create_granted,
     "enqueue to steer": _enqueue_steer,

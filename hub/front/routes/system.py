@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any, Final
 
 from hub import __version__
@@ -39,7 +40,10 @@ async def readiness(call: Call[Any, Any]) -> Answer:
 @operation("GET", "/metrics", Reply(200, str, CONTENT_TYPE), scope="read")
 async def metrics(call: Call[Any, Any]) -> Answer:
     """The hub's figures, for Prometheus."""
-    return Answer(200, call.services.metrics.render())
+    services = call.services
+    with suppress(StoreUnavailable, StoreReadOnly):  # the other figures are of use even then
+        services.metrics.distill_backlog(await services.overview.backlog())
+    return Answer(200, services.metrics.render())
 
 
 @operation("GET", "/v1/agents", Reply(200, list[AgentView]), scope="read")

@@ -1,11 +1,12 @@
 -- The head of every transaction: names for the keys of one session, the clock, and how events are written.
 -- KEYS, all in one slot: 1 session  2 log  3 turn  4 asks  5 queue  6 idem  7 last  8 sessions  9 leases
 --                        10 pending  11 grants  12 the prefix of live streams (a turn's id makes it a key)
+--                        13 distill  14 undistilled  15 memory
 -- ARGV: 1 session id  2 the session's channel  3 the present (RFC 3339)  4… the transaction's own
 -- Statuses are returned, not raised, and everything is validated before the first write: Lua does not roll back.
 local session_key, log_key, turn_key, asks_key, queue_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local idem_key, last_key, sessions_key, leases_key, pending_key = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local grants_key = KEYS[11]
+local grants_key, distill_key, undistilled_key, memory_key = KEYS[11], KEYS[13], KEYS[14], KEYS[15]
 local sid, channel, at = ARGV[1], ARGV[2], ARGV[3]
 
 local function live_key(tid) return KEYS[12] .. tid end
@@ -130,4 +131,13 @@ local function withdraw(tid, aid, reason)
   redis.call('ZREM', pending_key, aid)
   emit(tid, 'ask_withdrawn', true, true, head(tid) .. ',"ask_id":"' .. aid .. '","reason":"' .. reason .. '"}')
   hint_ask(aid, 'withdrawn')
+end
+
+-- What is known of a turn that waits for its distillation: a field each, of these names.
+local waiting_facts = { 'first', 'last', 'kind', 'sensitive', 'message_id', 'text', 'literal', 'origin' }
+
+-- Write what was made of an ended turn: into the log, and into the session's memory, which is read alone.
+local function memorize(tid, kind, body)
+  local n = emit(tid, kind, true, false, body)
+  redis.call('XADD', memory_key, n .. '-0', 'f', string.sub(written[#written], #tid + 2), 't', tid)
 end

@@ -10,7 +10,12 @@ if held[1] then
   redis.call('DEL', live_key(held[1]))
   for aid in string.gmatch(held[5], '%S+') do redis.call('ZREM', pending_key, aid) end
 end
-redis.call('DEL', session_key, log_key, turn_key, asks_key, queue_key, idem_key, last_key, grants_key)
+for _, name in ipairs(redis.call('HKEYS', distill_key)) do
+  local tid = string.match(name, '^(.*):first$')
+  if tid then redis.call('ZREM', undistilled_key, sid .. ' ' .. tid) end
+end
+redis.call('DEL', session_key, log_key, turn_key, asks_key, queue_key, idem_key, last_key, grants_key, distill_key,
+  memory_key)
 remember_request('deleted', ARGV[5], ARGV[6], 1)
 redis.call('ZREM', sessions_key, sid)
 redis.call('ZREM', leases_key, sid)

@@ -28,11 +28,22 @@ if held[3] and held[3] ~= '' then -- nobody knows whether the agent has it: it g
 end
 local kind = ARGV[#ARGV - 1]
 local terminal = emit(tid, kind, true, true, ARGV[#ARGV], fence)
+local memo = turn_fields('distill_most', 'first', 'sensitive', 'message_id', 'text', 'literal', 'origin')
 redis.call('DEL', turn_key)
 redis.call('ZREM', leases_key, sid)
 redis.call('PEXPIRE', live_key(tid), ARGV[6])
 redis.call('HSET', last_key, 'done', kind == 'turn_completed' and '1' or '0')
 hint_turn(tid, string.sub(kind, 6))
+if memo[1] then -- somebody makes memories of turns: from now on this one waits for it, whatever becomes of us
+  if redis.call('ZCARD', undistilled_key) >= tonumber(memo[1]) then
+    memorize(tid, 'distill_failed', head(tid) .. ',"code":"backlog_full","message":"Too many ended turns wait for '
+      .. 'their distillation already (runner.distill_backlog), so this one is not distilled."}')
+  else
+    local facts = { memo[2], terminal, kind, memo[3], memo[4], memo[5], memo[6], memo[7] }
+    for i, name in ipairs(waiting_facts) do redis.call('HSET', distill_key, tid .. ':' .. name, facts[i]) end
+    redis.call('ZADD', undistilled_key, int(now), sid .. ' ' .. tid)
+  end
+end
 
 local next_tid, next_mid = '', ''
 local waiting = ARGV[10] == '1' and redis.call('LPOP', queue_key)
