@@ -6,6 +6,7 @@ import pytest
 from turnhub_tmux.belonging import Belonging
 from turnhub_tmux.bridge.facts import Displayed, PromptSubmitted, Stopped
 from turnhub_tmux.history import History, Place, place_of
+from turnhub_tmux.joining import Joining
 from turnhub_tmux.transcript.facts import Absorbed, Prompt, Said, TurnOver
 
 
@@ -90,6 +91,24 @@ def test_a_command_of_the_agent_is_told_of_in_other_words(loose: bool) -> None:
     whose.loose = loose
     assert whose.hears(submitted("expanded", "p1")) == ("ours" if loose else "later")
     assert whose.reads(row("expanded", "p1")) == ("ours" if loose else "later")
+
+
+@pytest.mark.parametrize("hooks", [True, False])
+def test_messages_that_were_given_to_the_turn_are_of_it(hooks: bool) -> None:
+    """Their prompts, in posts and in rows, are the turn's own, each once; another prompt is not."""
+    joining = Joining()
+    whose = Belonging("ours", joining=joining)
+    one = joining.add("more", "m1")
+    assert whose.reads(row("more", "p0")) == "later"  # before the turn has begun it is somebody else's
+    if hooks:
+        assert whose.hears(submitted("ours", "p1")) == "ours"
+        assert whose.hears(submitted("more", "p2")) == "ours"
+        assert whose.hears(displayed("p2")) == "ours"
+    assert whose.reads(row("ours", "p1")) == "ours"
+    assert whose.reads(row("more", "p2")) == "ours"
+    assert joining.take("more") is one
+    assert (one.taken, bool(joining)) == (True, False)
+    assert whose.reads(row("more", "p3")) == "later"
 
 
 def test_an_adopted_turn_goes_on_where_it_is() -> None:

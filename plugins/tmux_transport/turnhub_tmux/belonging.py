@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from turnhub_tmux.bridge.facts import Fact, PromptSubmitted
+from turnhub_tmux.joining import Joining
 from turnhub_tmux.traces import same
 from turnhub_tmux.transcript.facts import Absorbed, Prompt, RowFact
 
@@ -16,13 +17,15 @@ class Belonging:
     before anybody listened here (the turn was adopted).
 
     ``queued``: the message waits in the agent's own queue. ``loose``: the agent may tell of the message in other
-    words (a command of its own, say), so that the next prompt is taken for it.
+    words (a command of its own, say), so that the next prompt is taken for it. ``joining``: messages that were
+    given to the turn while it ran; their prompts are its own, too.
     """
 
-    def __init__(self, words: str, *, begun: bool = False) -> None:
+    def __init__(self, words: str, *, begun: bool = False, joining: Joining | None = None) -> None:
+        self.words = words
         self.queued = False
         self.loose = False
-        self._words = words
+        self._joining = Joining() if joining is None else joining
         self._heard = self._written = begun
         self._prompts: set[str] = set()
         self._rows: set[str] = set()
@@ -56,7 +59,7 @@ class Belonging:
 
     def _submitted(self, fact: PromptSubmitted) -> Whose:
         known = fact.prompt_id in self._prompts
-        if not known and (self._prompts or not self._is_ours(fact.prompt)):
+        if not known and not self._joins(fact.prompt) and (self._prompts or not self._is_ours(fact.prompt)):
             return "none" if fact.late else "later"
         self._heard = True
         if fact.prompt_id is not None:
@@ -78,7 +81,7 @@ class Belonging:
 
     def _prompt(self, fact: Prompt) -> Whose:
         known = fact.uuid in self._rows or (fact.prompt_id is not None and fact.prompt_id in self._prompts)
-        if not known and (self._rows or not self._is_ours(fact.text)):
+        if not known and not self._joins(fact.text) and (self._rows or not self._is_ours(fact.text)):
             self._done = bool(self._rows)
             return "later"
         self._heard |= self.queued
@@ -89,4 +92,9 @@ class Belonging:
         return "ours"
 
     def _is_ours(self, prompt: str) -> bool:
-        return self.loose or same(prompt, self._words)
+        return self.loose or same(prompt, self.words)
+
+    def _joins(self, prompt: str) -> bool:
+        """Whether it is a message that was given to the turn while it ran."""
+        begun = self._heard or self._written
+        return begun and not self.queued and self._joining.waits_for(prompt)

@@ -42,6 +42,7 @@ _state = click.option(
     help="The hub's state directory.",
 )
 
+
 @click.group("hooks")
 def hooks() -> None:
     """Let a Claude Code that you start yourself tell the hub what it does, and take answers from it.

@@ -18,9 +18,12 @@ from hub import (
     Failed,
     Idle,
     Interrupted,
+    Message,
     SessionInfo,
     Status,
+    SteerUnsupported,
     TurnContext,
+    Verdict,
 )
 from turnhub_tmux.bridge.access import user_key
 from turnhub_tmux.bridge.listener import Bridge
@@ -65,6 +68,7 @@ class TmuxConnection(Connection):
         self._record = Record()
         self._history = History(place_of(session.memory.get(_READ)))
         self._wanted: asyncio.Event | None = None
+        self._run_now: Run | None = None
         self._left = False  # whether a turn broke off here and may have left the agent at work
 
     async def run(self, turn: TurnContext) -> Ending:
@@ -95,6 +99,12 @@ class TmuxConnection(Connection):
                 return None if found is None else await asyncio.to_thread(self._seats.transcript, found, 0.0)
 
             await Idling(idle, self._history, self._record, watcher, subscription=subscription, there=there).run()
+
+    async def steer(self, message: Message) -> Verdict:
+        """Type a message into the agent's own queue while a turn runs. Raises CannotConvey, SteerUnsupported."""
+        if self._run_now is None:
+            raise SteerUnsupported("No turn is at work in this terminal.")
+        return await self._run_now.steer(message)
 
     async def interrupt(self) -> None:
         """Stop the running turn, if there is one."""
@@ -162,7 +172,11 @@ class TmuxConnection(Connection):
             typed=typed,
             stall_s=self._options.stall_s,
         )
-        ending = await run.play(wanted)
+        self._run_now = run
+        try:
+            ending = await run.play(wanted)
+        finally:
+            self._run_now = None
         await self._keep(turn, seat, senses)
         return ending
 

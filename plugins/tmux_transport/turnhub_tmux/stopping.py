@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -17,18 +18,18 @@ _WHOLE_S: Final = 1.8
 _CLEAR_S: Final = 1.0
 
 
-async def stop(turn: TurnContext, typist: PaneTypist, *, early: bool = True) -> bool:
+async def stop(turn: TurnContext, typist: PaneTypist, *, early: bool = True, also: Collection[str] = ()) -> bool:
     """Press the key that interrupts until the agent is at rest, and take back the words that it put into its
-    composer again (which it does ``early``, before it has shown anything); whether it was seen to be at rest.
-    Takes two seconds at most."""
+    composer again (which it does ``early``, before it has shown anything, and with what waited in its queue:
+    ``also``); whether it was seen to be at rest. Takes two seconds at most."""
     try:
         async with asyncio.timeout(_WHOLE_S):
-            return await _stop(turn, typist, early=early)
+            return await _stop(turn, typist, early=early or bool(also), sent=[turn.message.text, *also])
     except (TimeoutError, HubError):
         return False
 
 
-async def _stop(turn: TurnContext, typist: PaneTypist, *, early: bool) -> bool:
+async def _stop(turn: TurnContext, typist: PaneTypist, *, early: bool, sent: Sequence[str]) -> bool:
     async with turn.exclusive(typist.place) as hold:
         sight = await typist.look()
         if sight.scrolled:
@@ -46,7 +47,7 @@ async def _stop(turn: TurnContext, typist: PaneTypist, *, early: bool) -> bool:
         at_rest = not _works(sight)
         if at_rest and pressed and early:
             sight = await _put_back(typist, sight)
-        if at_rest and sight.draft and sight.draft != draft and _ours(sight, turn):
+        if at_rest and sight.draft and sight.draft != draft and _ours(sight, sent):
             hold.check()
             with suppress(TimeoutError):  # a draft is set aside by the next delivery
                 async with asyncio.timeout(_CLEAR_S):
@@ -59,10 +60,11 @@ def _works(sight: Sight) -> bool:
     return sight.holder == "agent" and seen is not None and seen.screen.state in ("busy", "waiting")
 
 
-def _ours(sight: Sight, turn: TurnContext) -> bool:
-    """Whether what stands in the composer now is this turn's own message, put back."""
-    shown, sent = "".join(sight.draft.split()), "".join(turn.message.text.split())
-    return bool(shown) and (shown in sent or sent in shown or not sight.draft_whole)
+def _ours(sight: Sight, sent: Sequence[str]) -> bool:
+    """Whether what stands in the composer now is what was sent in this turn, put back."""
+    shown, ours = "".join(sight.draft.split()), ["".join(text.split()) for text in sent]
+    known = any(shown in text or text in shown for text in ours if text)
+    return bool(shown) and (known or not sight.draft_whole)
 
 
 async def _put_back(typist: PaneTypist, sight: Sight) -> Sight:

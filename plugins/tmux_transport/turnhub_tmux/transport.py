@@ -21,7 +21,7 @@ class TmuxTransport(Transport):
 
     name: str = "tmux"
     capabilities: frozenset[Capability] = frozenset(
-        {"interrupt", "resume", "adopt", "questions", "permissions", "watch"}
+        {"interrupt", "steer", "resume", "adopt", "questions", "permissions", "watch"}
     )
 
     def __init__(self) -> None:

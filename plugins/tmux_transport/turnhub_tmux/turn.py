@@ -8,26 +8,27 @@ from typing import Final
 import msgspec
 
 from hub import (
-    CannotConvey,
     Completed,
     Ending,
     Failed,
     Interrupted,
-    MessageDelivered,
+    Message,
     Sight,
     Status,
     Text,
     TurnContext,
     Verdict,
-    undelivered,
 )
 from turnhub_tmux.asker import Asker
 from turnhub_tmux.belonging import Belonging
 from turnhub_tmux.bridge.facts import AskOver, Fact, PermissionAsked
 from turnhub_tmux.bridge.listener import Bridge
+from turnhub_tmux.handing import Handing, words_of
 from turnhub_tmux.history import History, Typed
+from turnhub_tmux.joining import Joining
 from turnhub_tmux.reading import answer_on
 from turnhub_tmux.senses import Item, Senses, Wanted
+from turnhub_tmux.steering import Steering
 from turnhub_tmux.stopping import stop
 from turnhub_tmux.story import Story
 from turnhub_tmux.transcript.facts import Absorbed, Prompt, Result, RowFact
@@ -37,8 +38,6 @@ from turnhub_tmux.witnessed import Record, WitnessedTypist
 
 _LOOK_S: Final = 0.05
 _LAST_S: Final = 0.5
-_START_S: Final = 45.0
-_GOOD: Final = ("submitted", "queued")
 
 
 class Run:
@@ -69,7 +68,11 @@ class Run:
         self._results: dict[str, Result] = {}
         self._history = history
         self._typed = typed
-        self._whose = Belonging("", begun=turn.adopted)
+        joining = Joining()
+        self._joining = joining
+        self._whose = Belonging(words_of(typist, turn.message), begun=turn.adopted, joining=joining)
+        self._steering = Steering(turn, typist, history, joining)
+        self._handing = Handing(turn, typist, senses, history, look=self._look, asking=lambda: self._asker.waiting)
         self._sight: Sight | None = None
         self._asker: Asker
 
@@ -85,88 +88,33 @@ class Run:
 
     async def _whole(self, wanted: asyncio.Event) -> Ending:
         turn = self._turn
-        self._whose = Belonging(self._words(), begun=turn.adopted)
         if turn.adopted and turn.delivered is not None:
             await turn.emit(Status(state="retrying", detail="The hub was started anew and goes on."))
         elif turn.message.origin == "keyboard" and (turn.adopted or turn.attempt == 1):
             await self._was_typed()
         else:
-            early = await self._deliver(wanted)
-            if early is not None:
-                return early
+            handed = await self._handing.hand(self._whose, self._signs, wanted)
+            if handed == "stop":
+                return await self._stop()
+            if handed is not None:
+                return handed
         self._signs.alive_at = self._clock()
         while True:
             found = await self._step()
             if found is not None:
                 return await self._ended(found)
 
-    # The message
-
-    def _words(self) -> str:
-        """The message in the form in which the agent tells of it."""
-        try:
-            return self._typist.convey(self._turn.message).text
-        except CannotConvey:
-            return self._turn.message.text
-
     async def _was_typed(self) -> None:
-        """Somebody typed the message at the agent's own keyboard: the agent has it already."""
-        typed = self._typed
-        proof = "transcript" if typed is None else typed.proof
-        await self._turn.emit(MessageDelivered(verdict="submitted", proof=proof, detail="Typed at its keyboard."))
-        if typed is None:
+        await self._handing.was_typed(self._typed)
+        if self._typed is None:
             return
-        self._whose.at_work(typed.prompt_id)
-        for fact in typed.facts:
+        self._whose.at_work(self._typed.prompt_id)
+        for fact in self._typed.facts:
             await self._hear(fact, self._clock())
 
-    async def _deliver(self, wanted: asyncio.Event) -> Ending | None:
-        """Wait for a place to type, asking about dialogs that stand in the way; then deliver."""
-        early = await self._ready()
-        if early is not None:
-            return early
-        self._history.sending(self._words())
-        delivering = asyncio.create_task(self._turn.deliver(self._typist))
-        stopping = asyncio.create_task(wanted.wait())
-        try:
-            await asyncio.wait({delivering, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if not delivering.done():
-                return await self._stop()
-            verdict = delivering.result()
-        except CannotConvey as error:
-            return undelivered(error)
-        finally:
-            delivering.cancel()
-            stopping.cancel()
-            await asyncio.gather(delivering, stopping, return_exceptions=True)
-        return self._delivered(verdict)
-
-    def _delivered(self, verdict: Verdict) -> Ending | None:
-        if verdict.verdict not in _GOOD:
-            return undelivered(verdict)
-        self._signs.queued = self._whose.queued = verdict.verdict == "queued"
-        self._whose.loose = verdict.proof == "pane" or not self._turn.message.literal
-        if self._whose.loose and not self._signs.queued:
-            self._whose.told()
-        return None
-
-    async def _ready(self) -> Ending | None:
-        deadline = self._clock() + _START_S
-        while True:
-            item = await self._senses.items.get()
-            match item:
-                case Wanted():
-                    return await self._stop()
-                case Sight():
-                    self._look(item)
-                    if _can_be_typed_into(item) or item.holder in ("shell", "nothing"):
-                        return None  # of an agent that is dead, delivering says so
-                    if self._asker.waiting:
-                        deadline = self._clock() + _START_S
-                    if self._clock() >= deadline:
-                        return None  # delivering says what stands in the way
-                case _:
-                    continue  # of before
+    async def steer(self, message: Message) -> Verdict:
+        """Give a message to the agent while it is at work on this turn's. Raises CannotConvey."""
+        return await self._steering.give(message)
 
     # What is noticed
 
@@ -211,6 +159,13 @@ class Run:
             for event in self._story.hear(fact):
                 await self._turn.emit(event)
 
+    async def _hear_early(self, now: float) -> None:
+        """The agent has gone on to a message of this turn: what its hooks told of it before that was known."""
+        early = [*self._history.early]
+        self._history.early.clear()
+        for fact in early:
+            await self._hear(fact, now)
+
     async def _lives(self) -> bool:
         return (await self._typist.look()).holder == "agent"
 
@@ -223,6 +178,9 @@ class Run:
         if isinstance(fact, Prompt | Absorbed):
             self._history.arrived(fact.text)
         self._signs.hear(fact, now)
+        if await self._steering.read(fact):
+            self._signs.goes_on()
+            await self._hear_early(now)
         for event in self._story.read(fact, live=not self._senses.hooked):
             await self._turn.emit(event)
         if isinstance(fact, Result):
@@ -252,6 +210,7 @@ class Run:
             hooked=self._senses.hooked,
             written=self._senses.tail is not None,
             error=self._story.error,
+            joining=bool(self._joining),
         )
 
     def _stalled(self) -> bool:
@@ -268,7 +227,7 @@ class Run:
 
     async def _stop(self) -> Ending:
         self._asker.close()
-        if await stop(self._turn, self._typist, early=not self._story.begun):
+        if await stop(self._turn, self._typist, early=not self._story.begun, also=self._joining.words):
             await self._last_words()
         return await self._ended(Interrupted(by=self._turn.cancelled.by or "person"))
 
@@ -285,7 +244,7 @@ class Run:
         await self._asker.rest()
         if not self._senses.hooked and self._senses.tail is None and isinstance(found, Completed):
             seen = seen_in(self._sight) if self._sight is not None else None
-            text = "" if seen is None else answer_on(seen.screen, self._words(), seen.manifest.prompts)
+            text = "" if seen is None else answer_on(seen.screen, self._whose.words, seen.manifest.prompts)
             if text:  # nothing else tells of this agent
                 await self._turn.emit(Text(block=self._story.block(), text=text))
         whole = isinstance(found, Completed)
@@ -300,7 +259,3 @@ class Run:
             item = self._senses.items.get_nowait()
             if not isinstance(item, Sight | Wanted | PermissionAsked):
                 await self._take(item)
-
-
-def _can_be_typed_into(sight: Sight) -> bool:
-    return sight.holder == "agent" and sight.dialog is None and sight.composer != "absent" and not sight.starting

@@ -48,6 +48,7 @@ class PaneTypist:
         self.manifest = manifest
         self._pace = pace or Pace()
         self._starting = starting
+        self._typed: list[str] = []
 
     @property
     def place(self) -> str:
@@ -130,10 +131,16 @@ class PaneTypist:
         seen = seen_in(sight)
         if seen is None:
             return False
+        self._typed.append(text)
         done = await self.pane.paste(convey.as_typed(text, self.manifest.name), seen.look)
         if done:
             await asyncio.sleep(_AFTER_PASTE_S)
         return done
+
+    def typed(self) -> tuple[str, ...]:
+        """The texts that were pasted since this was asked last, in the agent's own form."""
+        texts, self._typed = tuple(self._typed), []
+        return texts
 
     async def submit(self, sight: Sight) -> bool:
         """Press the key that submits, if all is as it was."""

@@ -64,13 +64,17 @@ class Signs(Struct):
         if shown != self.screen:
             self.screen, self.alive_at = shown, now
 
+    def goes_on(self) -> None:
+        """The agent works on another message of this turn now: what ended was the one before."""
+        self.stopped = self.over = self.rest_since = None
+
     def rested(self, now: float) -> float:
         """For how many seconds the screen has been at rest."""
         return 0.0 if self.rest_since is None else now - self.rest_since
 
 
 def ending(
-    signs: Signs, now: float, *, told: bool, hooked: bool, written: bool, error: str | None
+    signs: Signs, now: float, *, told: bool, hooked: bool, written: bool, error: str | None, joining: bool = False
 ) -> Ending | None:
     """How the turn has ended; None while it goes on. ``told``: nothing that was begun to be told is outstanding;
     ``hooked``, ``written``: whether hooks and a transcript tell of this agent; ``error``: what the transcript says
@@ -79,6 +83,8 @@ def ending(
         return found
     if signs.queued:
         return None  # what ended was what the agent had to do before
+    if joining and signs.rested(now) < LONG_REST_S:
+        return None  # the agent goes on to what waits in its queue
     first = min((at for at in (signs.stopped, signs.over) if at is not None), default=None)
     if first is not None:
         witnesses = (signs.stopped is not None or not hooked) and (signs.over is not None or not written)

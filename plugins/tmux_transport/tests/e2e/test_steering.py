@@ -1,0 +1,56 @@
+"""Messages for an agent that is at work: in its own queue first, then part of the same turn."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from hub import Completed, Interrupted, Message, MessageDelivered, SteerUnsupported
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("hooks", [True, False], ids=["hooks", "no hooks"])
+async def test_a_message_for_the_running_turn_is_answered_in_it(worlds: Any, hooks: bool) -> None:
+    """Typed while the agent speaks, it is in the agent's own queue (`queued`); the agent goes on to it when it is
+    done, which is told by the message's id; both answers are of one turn, and the model got both messages."""
+    world = worlds(hooks=hooks)
+    async with world.connected() as connection:
+        await world.turn("hello").play(connection)
+        turn = world.turn("LONG answer")
+        playing = asyncio.create_task(turn.play(connection))
+        await world.shows("line 2 of it")
+        verdict = await connection.steer(Message(id="msg_more", text="and this too"))
+        assert verdict.verdict in ("queued", "submitted")
+        assert isinstance(await playing, Completed)
+        assert turn.text.startswith("line 0 of it")
+        assert turn.text.endswith("Echo: and this too")
+        told = [one for one in turn.of(MessageDelivered) if one.message_id == "msg_more"]
+        assert [one.verdict for one in told] == (["submitted"] if verdict.verdict == "queued" else [])
+        later = world.turn("afterwards")
+        assert isinstance(await later.play(connection), Completed)
+        assert later.text == "Echo: afterwards"
+        with pytest.raises(SteerUnsupported):
+            await connection.steer(Message(id="msg_late", text="too late"))
+    assert world.prompts() == ["hello", "LONG answer", "and this too", "afterwards"]
+    assert not [*turn.problems, *later.problems]
+
+
+async def test_an_interrupt_takes_back_what_waited(worlds: Any) -> None:
+    """Stopped before the agent went on to it: it is in no prompt, and not left in the composer either."""
+    world = worlds()
+    async with world.connected() as connection:
+        await world.turn("hello").play(connection)
+        turn = world.turn("SLOW answer")
+        playing = asyncio.create_task(turn.play(connection))
+        await world.shows("two")
+        assert (await connection.steer(Message(id="msg_more", text="never mind"))).verdict == "queued"
+        turn.cancelled.request()
+        await connection.interrupt()
+        assert isinstance(await playing, Interrupted)
+        after = world.turn("afterwards")
+        assert isinstance(await after.play(connection), Completed)
+        assert after.text == "Echo: afterwards"
+    assert world.prompts()[-1] == "afterwards"
