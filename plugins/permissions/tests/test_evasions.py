@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from turnhub_permissions.judge import Judgement
@@ -127,3 +128,28 @@ def test_deep_nesting_is_not_read_and_breaks_nothing(depth: int, pair: tuple[str
     """A person is asked about what is nested without end."""
     command = f"{pair[0] * depth} rm -rf x {pair[1] * depth}"
     assert judged(command, "yolo").verdict in ("ask", "deny") or pair == "''"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls;" * 8000,
+        "ls " + "a " * 16000,
+        "rm -rf " + "*/" * 3000,
+        "$(" * 3000,
+        "`" * 16000,
+        "f(){ " * 3000,
+        "sh -c " * 50 + "ls",
+        "eval " * 2000 + "ls",
+        "env " * 8000 + "ls",
+        "sed '" + "\n" * 390 + "X' x",
+        "sed 's/" + "a[b]" * 90 + "/x",
+        "awk '" + "print" * 6000 + "' x",
+        "cat <<E\n" * 2000,
+    ],
+    ids=range(13),
+)
+@pytest.mark.timeout(60)
+def test_no_text_keeps_the_judge_busy(command: str) -> None:
+    """What is long, deep or made to be slow is judged all the same."""
+    assert judged(command, "reads").verdict in ("ask", "allow", "deny")

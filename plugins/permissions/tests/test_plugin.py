@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -134,28 +133,23 @@ def hub() -> Iterator[HubProcess]:
         yield process
 
 
-def play(hub: HubProcess, *commands: str) -> tuple[str, dict[str, Any]]:
-    """A session whose agent asks for these commands, one after the other; its id."""
-    headers = {"Authorization": f"Bearer {hub.token}"}
+def play(hub: HubProcess, until: str, *commands: str) -> dict[str, Any]:
+    """A session whose agent asks for these commands, one after the other: as it is after the event ``until``."""
+    headers = {"Authorization": f"Bearer {hub.token}", "Accept": "text/event-stream"}
+    steps = [{"tool": "Bash", "input": {"command": command}, "ask": True, "result": "ok"} for command in commands]
+    message = {"text": json.dumps({"steps": [*steps, {"text": "done"}]})}
     with httpx.Client(base_url=hub.url, headers=headers, timeout=30) as client:
-        made = client.post("/v1/sessions", json={"agent": "echo"}).json()
-        steps = [
-            {"tool": "Bash", "input": {"command": command}, "ask": True, "result": "ok"} for command in commands
-        ]
-        text = json.dumps({"steps": [*steps, {"text": "done"}]})
-        assert client.post(f"/v1/sessions/{made['id']}/messages", json={"text": text}).status_code == 202
-        for _ in range(600):
-            snapshot: dict[str, Any] = client.get(f"/v1/sessions/{made['id']}").json()
-            if snapshot["turn"] is None or any(one["state"] == "open" for one in snapshot["asks"]):
-                break
-            time.sleep(0.05)
-        return made["id"], snapshot
+        place = f"/v1/sessions/{client.post('/v1/sessions', json={'agent': 'echo'}).json()['id']}"
+        with client.stream("POST", f"{place}/messages", json=message) as stream:
+            assert any(line == f"event: {until}" for line in stream.iter_lines())
+        snapshot: dict[str, Any] = client.get(place).json()
+        return snapshot
 
 
 @pytest.mark.slow
 def test_a_sessions_asks_are_settled_by_its_policy(hub: HubProcess) -> None:
     """Who settled it, by which rule, in the log; what runs and what does not."""
-    _, snapshot = play(hub, "ls", "make", "make clean")
+    snapshot = play(hub, "turn_completed", "ls", "make", "make clean")
     (item,) = [one for one in snapshot["items"] if one["kind"] == "assistant"]
     settled = [ask["settlement"] for ask in item["asks"]]
     assert [(one["decision"], one["by"]["kind"], one["by"]["name"], one["by"]["rule"]) for one in settled] == [
@@ -170,7 +164,7 @@ def test_a_sessions_asks_are_settled_by_its_policy(hub: HubProcess) -> None:
 @pytest.mark.slow
 def test_a_danger_waits_for_a_person_and_says_why(hub: HubProcess) -> None:
     """The ask carries it."""
-    _, snapshot = play(hub, "rm -rf build")
+    snapshot = play(hub, "ask_opened", "rm -rf build")
     (ask,) = snapshot["asks"]
     assert (ask["state"], ask["ask"]["danger"]) == ("open", "rm: deletes recursively")
 

@@ -184,6 +184,8 @@ class Git:
             scene.opaque(why, f"git {name}")
         if found.beyond:
             scene.acts[at] = replace(scene.acts[at], beyond=found.beyond[0])
+            if name == "config":
+                scene.danger("changes what git runs", "git config")
             self._open(name, rest[1:])
         else:
             self._secrets(rest[1:])
