@@ -205,10 +205,10 @@ class _Walk(WordReader):
         if body is not None and body.type == "command":
             self._command(body, tuple(redirects), fed=fed)
         else:
-            if redirects:
-                self._call((), (), tuple(redirects), fed=fed)
             if body is not None:
                 self._visit(body, fed=fed)
+            if redirects:  # after the body: what changes its directory may stand there, in `cd x && ls > y` too
+                self._call((), (), tuple(redirects), fed=fed)
         for other, piped in rest:
             self._visit(other, fed=piped)
 
