@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
@@ -132,7 +131,6 @@ def identical_key(request: AskRequest) -> str:
 SKIPPED: Final = "(skipped: no answer to this one)"
 """What the agent is told of a question that a person skipped."""
 _GRANT_DIGITS: Final = 32
-_ALLOWLISTED: Final = re.compile(r"(?P<tool>[A-Za-z_][A-Za-z0-9_.:-]*)(?:\((?P<subject>.*)\))?", re.DOTALL)
 _TRUST: Final = ("sdk", "hook", "transcript", "pane")
 _MISSING: Final = ("subject", "input", "questions", "danger", "rationale", "tool_id")
 
@@ -172,15 +170,6 @@ def grant_id(tool: str, subject: str | None) -> str:
     """The id of a session's grant of this tool with this literal subject, never a pattern: the same call has the
     same."""
     return f"grt_{hashlib.sha256(to_json([tool, subject])).hexdigest()[:_GRANT_DIGITS]}"
-
-
-def allowlisted(entry: str) -> tuple[str, str | None]:
-    """Tool and literal subject of an allow-list's ``Tool(subject)``; of a bare ``Tool`` there is no subject.
-    Raises ValueError."""
-    found = _ALLOWLISTED.fullmatch(entry)
-    if found is None:
-        raise ValueError("expected Tool or Tool(subject)")
-    return found["tool"], found["subject"]
 
 
 def grant_of(tool: str, subject: str | None, *, ask_id: str | None, by: By, at: str) -> Grant:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct, field
+
+_ALLOWLISTED: Final = re.compile(r"(?P<tool>[A-Za-z_][A-Za-z0-9_.:-]*)(?:\((?P<subject>.*)\))?", re.DOTALL)
 
 
 class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -87,3 +90,12 @@ class Config(Struct, frozen=True, kw_only=True):
     policies: Mapping[str, PolicyConfig] = field(default_factory=dict)
     distiller: Mapping[str, Any] = field(default_factory=dict)
     path: Path | None = None
+
+
+def allowlisted(entry: str) -> tuple[str, str | None]:
+    """Tool and literal subject of an allow-list's ``Tool(subject)``; of a bare ``Tool`` there is no subject.
+    Raises ValueError."""
+    found = _ALLOWLISTED.fullmatch(entry)
+    if found is None:
+        raise ValueError("expected Tool or Tool(subject)")
+    return found["tool"], found["subject"]

@@ -17,8 +17,16 @@ from typing import Any, Final, TypeVar, get_args, get_origin
 import msgspec
 from msgspec import Struct
 
-from hub.asks import allowlisted
-from hub.config import AgentConfig, Config, PluginsConfig, PolicyConfig, RunnerConfig, ServerConfig, StoreConfig
+from hub.config import (
+    AgentConfig,
+    Config,
+    PluginsConfig,
+    PolicyConfig,
+    RunnerConfig,
+    ServerConfig,
+    StoreConfig,
+    allowlisted,
+)
 from hub.configtree import Leaf, Tree, from_environment, from_options, plain
 from hub.errors import ConfigError
 
@@ -32,6 +40,7 @@ _POSITIVE_SECONDS: Final = (0.01, _YEAR_S, "a number of seconds from 0.01 to 315
 _BOUNDS: Final[Mapping[str, tuple[float, float, str]]] = {
     "server.port": (0, 65_535, "a whole number from 0 (any free port) to 65535"),
     "server.max_body_bytes": (1, 1 << 40, "a number of bytes, 1 or more"),
+    "server.max_import_bytes": (1, 1 << 40, "a number of bytes, 1 or more"),
     "runner.lease_s": _POSITIVE_SECONDS,
     "runner.interrupt_grace_s": _SECONDS,
     "runner.shutdown_grace_s": _SECONDS,

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from msgspec import UNSET
 
 from hub import ids
-from hub.asks import allowlisted
+from hub.config import allowlisted
 from hub.front import views
 from hub.front.auth import require
 from hub.front.instant import session_state

@@ -138,6 +138,7 @@ class TmuxConnection(Connection):
                 offset=offset,
                 unread=unread,
                 told=seat.ours,
+                sizes=await asyncio.to_thread(self._seats.sizes, seat),
             )
             await senses.locate()
             try:

@@ -21,6 +21,7 @@ from turnhub_tmux.panes.process import in_front
 from turnhub_tmux.panes.server import Server, off_the_loop
 from turnhub_tmux.program import environment, executable, reason_against
 from turnhub_tmux.transcript.locate import config_folder, session_of, sessions, transcript_path
+from turnhub_tmux.transcript.tail import size_of
 
 _RESUMED_BY: Final = ("--resume", "-r", "--continue", "-c", "--session-id")
 
@@ -167,6 +168,12 @@ class Seats:
         return (
             agent_session is not None and transcript_path(self.config, self._session.cwd, agent_session).is_file()
         )
+
+    def sizes(self, seat: Seat) -> dict[Path, int] | None:
+        """How long the transcripts are now that may be the agent's; None where it is known which is."""
+        if seat.agent_session is not None or self._options.kind != CLAUDE:
+            return None
+        return {path: size_of(path) for path in sessions(self.config, self._session.cwd)}
 
     def transcript(self, seat: Seat, since: float) -> Path | None:
         """Where the agent's transcript is, or will be; None where that is not known (yet). Of an agent that a

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -36,8 +36,9 @@ Item: TypeAlias = Fact | RowFact | Sight | Wanted
 
 class Senses:
     """Notices for one turn. ``find``: where the transcript is, once that is known; ``offset``: where the turn
-    begins in it, where that is known; ``unread``: where reading it stood before the turn; ``told``: whether the
-    agent's hooks are told, as far as is known now."""
+    begins in it, where that is known, and ``sizes`` of the transcripts that may be it, as the turn began;
+    ``unread``: where reading it stood before the turn; ``told``: whether the agent's hooks are told, as far as is
+    known now."""
 
     def __init__(
         self,
@@ -49,6 +50,7 @@ class Senses:
         offset: int | None = None,
         unread: Place | None = None,
         told: bool = True,
+        sizes: Mapping[Path, int] | None = None,
     ) -> None:
         self.items: asyncio.Queue[Item] = asyncio.Queue()
         self.tail: Tail | None = None
@@ -60,6 +62,7 @@ class Senses:
         self._offset = offset
         self._unread = unread
         self._told = told and subscription is not None
+        self._sizes = sizes
         self._starts: dict[str, int] = {}
         self._rest: int | None = None
         self._began: int | None = None
@@ -108,7 +111,7 @@ class Senses:
         if self.tail is None:
             path = await asyncio.to_thread(self._find)
             if path is not None and self._offset is None:
-                end = await asyncio.to_thread(size_of, path)
+                end = await asyncio.to_thread(size_of, path) if self._sizes is None else self._sizes.get(path, 0)
                 await self._late(path)
                 self._follow(path, end)
             elif path is not None:
