@@ -10,7 +10,7 @@ WORKERS ?= 2
 BENCH ?= fanout
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format bench matrix build clean
+.PHONY: help setup run test full check format bench matrix build clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
@@ -27,6 +27,10 @@ run: $(STAMP) ## start the hub with its own store; ARGS="--port 8421" are handed
 test: $(STAMP) ## run all tests; ARGS="tests/test_fold.py -k retry" narrows them down
 	@sh scripts/system-packages.sh curl redis-server tmux
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+
+full: $(STAMP) ## run all tests and all their variants on real agents, which takes about half an hour
+	@sh scripts/system-packages.sh curl redis-server tmux
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "full or not full" $(ARGS)
 
 check: $(STAMP) ## lint, formatting, types, and who may import whom
 	$(BIN)/ruff check
