@@ -83,7 +83,7 @@ class Commands:
                 scene.danger("runs what nobody has seen", name)
         elif name == "set" and not args:
             scene.danger("shows the environment, with its secrets", name)
-        elif name == "cd":
+        elif name in ("cd", "chdir"):
             self._cd(words, args, repeated=repeated)
         elif name == "find":
             self._find(words, args)
