@@ -20,6 +20,7 @@ class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     allowed_hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
     allowed_origins: tuple[str, ...] = ()
     max_body_bytes: int = 1 << 20
+    max_import_bytes: int = 64 << 20
 
 
 class StoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

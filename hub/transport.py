@@ -36,6 +36,7 @@ from hub.turn import Ending, Failed
 if TYPE_CHECKING:
     from asyncio import Future
 
+    from hub.modelview import View
     from hub.typist import Hold, Typist
 
 TransportEvent: TypeAlias = (
@@ -133,6 +134,18 @@ class TurnContext(Protocol):
     def shown(self) -> Sequence[AnyEvent | Unknown]:
         """What an adopted turn had shown before, of what is kept for good: its texts, tools and asks, in order.
         Empty otherwise."""
+
+    async def history(self, last_turns: int | None = None) -> View:
+        """The conversation before this turn, as a model is to see it: for agents that have no memory of their own.
+        What an earlier attempt at the same message showed is in it, and how that ended. With ``last_turns`` only
+        so many of the newest turns are told in full, each older one as its distillate. Waits while the store is
+        away."""
+
+    async def context(self) -> str:
+        """What has to stand before the message, because the agent cannot know it: the conversation that this
+        session was forked from or imported with, until the agent has taken a message of it. Empty otherwise, and
+        to be passed over by a transport that has given its agent that memory by a fork of the agent's own.
+        :meth:`deliver` puts it before the message by itself."""
 
     @property
     def cancelled(self) -> Cancellation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -53,12 +53,16 @@ async def read_body(headers: Headers, receive: Receive, limit: int, timeout_s: f
     return b"".join(parts)
 
 
-def check_media_type(headers: Headers) -> None:
-    """Raise UnsupportedMediaType unless the body is sent as JSON (or without saying what it is)."""
+def check_media_type(headers: Headers, wanted: Sequence[str] = ()) -> None:
+    """Raise UnsupportedMediaType unless the body is sent as JSON (or without saying what it is); with ``wanted``
+    unless it is sent as one of these."""
     given = headers.get("content-type")
-    media, _, parameters = (given or "application/json").partition(";")
+    media, _, parameters = (given or ("" if wanted else "application/json")).partition(";")
     media = media.strip().lower()
-    if media != "application/json" and not (media.startswith("application/") and media.endswith("+json")):
+    if wanted and media not in wanted:
+        raise UnsupportedMediaType(f"The body is sent as {given!r}. Send it with Content-Type: {wanted[0]}.")
+    plain_json = media == "application/json" or (media.startswith("application/") and media.endswith("+json"))
+    if not wanted and not plain_json:
         raise UnsupportedMediaType(
             f"The body is sent as {given!r}. Send JSON, with Content-Type: application/json."
         )

@@ -20,6 +20,7 @@ _ALWAYS: Final = ("bad_host", "foreign_host", "foreign_origin", "internal_error"
 _WITH_STORE: Final = ("store_unavailable", "store_read_only")
 _WITH_TOKEN: Final = ("unauthorized", "missing_scope")
 _WITH_BODY: Final = ("bad_json", "body_too_slow", "body_too_large", "unsupported_media_type", "invalid")
+_WITH_RAW_BODY: Final = ("body_too_slow", "body_too_large", "unsupported_media_type")
 _HEADERS: Final[dict[str, dict[str, Any]]] = {
     "Idempotency-Key": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
     "Last-Event-ID": {"type": "integer", "minimum": 0},
@@ -83,7 +84,12 @@ def _operation(one: Operation, schemas: _Schemas) -> dict[str, Any]:
         told["security"] = []
     else:
         told["x-scope"] = one.scope
-    if one.body is not None:
+    if one.raw:
+        told["requestBody"] = {
+            "required": True,
+            "content": {media: {"schema": {"type": "string"}} for media in one.raw},
+        }
+    elif one.body is not None:
         shapes = [schemas.of(kind) for kind in one.shapes]
         content = {JSON: {"schema": shapes[0] if len(shapes) == 1 else {"anyOf": shapes}}}
         told["requestBody"] = {"required": not one.optional, "content": content}
@@ -129,6 +135,8 @@ def _problems(one: Operation, schemas: _Schemas) -> dict[str, Any]:
         codes += [*_WITH_TOKEN, *_WITH_STORE]
     if one.body is not None:
         codes += _WITH_BODY
+    if one.raw:
+        codes += _WITH_RAW_BODY
     if one.query is not None:
         codes.append("invalid")
     by_status: dict[int, list[str]] = {}

@@ -13,6 +13,7 @@ from starlette.datastructures import Headers, QueryParams
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from hub.config import ServerConfig
 from hub.errors import HubError
 from hub.events import to_json
 from hub.front.auth import authenticate, require
@@ -35,6 +36,7 @@ class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
 
 B = TypeVar("B")
 Q = TypeVar("Q")
+_LONG_BODY_S: Final = 300.0
 _NOBODY: Final = Token(name="nobody", scopes=frozenset())
 
 
@@ -48,11 +50,13 @@ class Reply(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """An answer: a value of the declared type, or that value as bytes already."""
+    """An answer: a value of the declared type, or that value as bytes already. ``media``: which of the declared
+    ones, where there are several."""
 
     status: int
     value: Any = None
     headers: Mapping[str, str] = {}
+    media: str | None = None
 
 
 Outcome: TypeAlias = Answer | EventStream
@@ -75,7 +79,8 @@ Handler: TypeAlias = Callable[[Call[Any, Any]], Awaitable[Outcome]]
 
 class Operation(Struct, frozen=True, kw_only=True):
     """A route's declaration. ``scope`` None: open to everybody. ``body`` None: takes none; ``optional``: the
-    body may be left out. ``errors`` are codes of :mod:`hub.front.problems` beyond the common ones."""
+    body may be left out. ``raw``: the media types of a body that is taken as bytes, up to
+    ``server.max_import_bytes``. ``errors`` are codes of :mod:`hub.front.problems` beyond the common ones."""
 
     method: Method
     path: str
@@ -87,6 +92,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     body: type[Any] | None = None
     shapes: tuple[type[Any], ...] = ()
     optional: bool = False
+    raw: tuple[str, ...] = ()
     query: type[Any] | None = None
     takes: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
@@ -101,6 +107,7 @@ def operation(
     query: type[Q] | None = None,
     shapes: Sequence[type[Any]] = (),
     optional: bool = False,
+    raw: Sequence[str] = (),
     takes: Sequence[str] = (),
     errors: Sequence[str] = (),
 ) -> Callable[[Callable[[Call[B, Q]], Awaitable[Outcome]]], Operation]:
@@ -120,6 +127,7 @@ def operation(
             body=body,
             shapes=tuple(shapes) or ((body,) if body else ()),
             optional=optional,
+            raw=tuple(raw),
             query=query,
             takes=tuple(takes),
             errors=tuple(errors),
@@ -169,7 +177,7 @@ class Path:
             path=scope["path_params"],
             params=params,
             query=_query(found, params),
-            body=await _body(found, headers, receive, services.config.server.max_body_bytes),
+            body=await _body(found, headers, receive, services.config.server),
         )
 
 
@@ -197,10 +205,13 @@ def _query(found: Operation, params: QueryParams) -> Any:
     return typed({name: params[name] for name in known}, found.query, strict=False)
 
 
-async def _body(found: Operation, headers: Headers, receive: Receive, limit: int) -> Any:
+async def _body(found: Operation, headers: Headers, receive: Receive, server: ServerConfig) -> Any:
+    if found.raw:
+        check_media_type(headers, found.raw)
+        return await read_body(headers, receive, server.max_import_bytes, _LONG_BODY_S)
     if found.body is None:
         return None
-    raw = await read_body(headers, receive, limit)
+    raw = await read_body(headers, receive, server.max_body_bytes)
     if found.optional and not raw.strip():
         raw = b"{}"
     else:
@@ -213,7 +224,7 @@ def _response(found: Operation, outcome: Outcome) -> Response:
     if isinstance(outcome, EventStream):
         _declared(found, 200, EVENT_STREAM)
         return outcome
-    reply = _declared(found, outcome.status, None)
+    reply = _declared(found, outcome.status, outcome.media)
     headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", **outcome.headers}
     if reply.kind is None:
         return Response(status_code=outcome.status, headers=headers)
@@ -223,6 +234,7 @@ def _response(found: Operation, outcome: Outcome) -> Response:
 
 def _declared(found: Operation, status: int, media: str | None) -> Reply:
     for reply in found.replies:
-        if reply.status == status and (reply.media == EVENT_STREAM) == (media == EVENT_STREAM):
+        wanted = reply.media != EVENT_STREAM if media is None else reply.media == media
+        if reply.status == status and wanted:
             return reply
     raise AssertionError(f"{found.name} answers {HTTPStatus(status)}, which it does not declare.")

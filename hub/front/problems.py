@@ -108,6 +108,12 @@ class ResumeUnsupported(HubError):
     code: ClassVar[str] = "resume_unsupported"
 
 
+class OutputGone(HubError):
+    """The whole output of a tool is not kept any more. Facts: bytes, sha256 of it."""
+
+    code: ClassVar[str] = "output_gone"
+
+
 class NotReady(HubError):
     """The hub cannot do its work. Facts: missing."""
 
@@ -152,6 +158,8 @@ KINDS: Final[Mapping[str, Kind]] = {
     "withdrawn": Kind(410, "Withdrawn"),
     "body_too_large": Kind(413, "Body too large"),
     "unsupported_media_type": Kind(415, "Unsupported media type"),
+    "output_gone": Kind(410, "The output is not kept any more"),
+    "bad_archive": Kind(422, "No export that can be imported"),
     "invalid": Kind(422, "Not acceptable as it is"),
     "unknown_agent": Kind(422, "Unknown agent"),
     "unknown_policy": Kind(422, "Unknown policy"),

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from hub.asks import AskRecord
-from hub.events import AnyEvent
+from hub.events import AnyEvent, ForkedFrom
 from hub.items import Items
 from hub.store.overview import SessionSummary, StoreHealth
 from hub.store.records import QueuedMessage, RunnerRecord, SessionRecord, TurnRecord
@@ -50,6 +50,28 @@ class NewMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     text: Words
     on_busy: OnBusy = "reject"
     literal: bool = True
+
+
+class NewFork(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body that forks a session. ``after``: the number of the last event to take over, or the id of the last
+    turn; without it all but a turn that runs. ``agent``: another one than the session's own."""
+
+    after: Annotated[int, Meta(ge=0)] | Name | None = None
+    title: Title | None = None
+    agent: Name | None = None
+
+
+class ExportQuery(Struct, frozen=True, kw_only=True):
+    """``format``: lines of JSON that can be imported, or Markdown for people. ``mask`` false: with its secrets."""
+
+    format: Literal["jsonl", "markdown"] = "jsonl"
+    mask: bool = True
+
+
+class ToolOutputQuery(Struct, frozen=True, kw_only=True):
+    """``turn``: the turn of the tool, where its id is not the only one in the session; else the newest."""
+
+    turn: str | None = None
 
 
 class Retry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -109,7 +131,8 @@ class Readiness(Struct, frozen=True, kw_only=True):
 
 
 class SessionView(Struct, frozen=True, kw_only=True):
-    """A session."""
+    """A session. ``forked_from``: what it goes on from; ``imported_from``: the id that it had where it was
+    exported."""
 
     id: str
     agent: str
@@ -120,6 +143,20 @@ class SessionView(Struct, frozen=True, kw_only=True):
     created_at: str
     updated_at: str
     archived: bool
+    forked_from: ForkedFrom | None
+    imported_from: str | None
+
+
+class ToolOutput(Struct, frozen=True, kw_only=True):
+    """What a tool gave back. ``bytes`` and ``sha256`` are of the whole output, of which ``text`` is the beginning
+    where it is ``truncated``."""
+
+    tool_id: str
+    turn_id: str
+    text: str
+    bytes: int
+    sha256: str
+    truncated: bool
 
 
 class TurnView(Struct, frozen=True, kw_only=True):

@@ -10,8 +10,11 @@ from typing import Any
 from hub.asks import Answer, AskRequest, Settlement
 from hub.errors import PluginError
 from hub.events import AnyEvent, Distillate, MessageDelivered, Status, TurnDistilled, Unknown, decode, line_of
+from hub.modeltext import behind, context_text
+from hub.modelview import View, model_view
 from hub.runner.asking import Asking
 from hub.runner.delivering import Delivering
+from hub.runner.history import has_taken, log_before
 from hub.runner.silence import Silence
 from hub.runner.sound import sound, sound_event
 from hub.runner.writer import Writer
@@ -131,6 +134,24 @@ class LiveTurn:
         """What is known about the delivery of the turn's message, also from before this runner took the turn."""
         return self._delivering.known
 
+    async def history(self, last_turns: int | None = None) -> View:
+        """The conversation before this turn, as a model is to see it."""
+        self._check_open("wanted the history")
+        return model_view(await self._before(), last_turns)
+
+    async def context(self) -> str:
+        """What has to stand before the message, because the agent cannot know it."""
+        self._check_open("wanted the context")
+        copied = self._taken.session.copied
+        if not copied:
+            return ""
+        before = await self._before()
+        return "" if has_taken(before, copied) else context_text(model_view(before))
+
+    async def _before(self) -> list[AnyEvent | Unknown]:
+        taken, store = self._taken, self._store
+        return await self._writer.persist(lambda: log_before(store, taken.session.id, taken.turn.first))
+
     async def deliver(self, typist: Typist, message: Message | None = None) -> Verdict:
         """Type the turn's message, once, and say what is known of it; or further words for the running turn."""
         self._check_open("delivered")
@@ -140,7 +161,7 @@ class LiveTurn:
             async with self._one_delivery:
                 if (known := self.delivered) is not None:
                     return known
-                verdict = await self._delivering.message(typist, self.message)
+                verdict = await self._delivering.message(typist, behind(await self.context(), self.message))
                 told = MessageDelivered(verdict=verdict.verdict, proof=verdict.proof, detail=verdict.detail)
                 await self.emit(told)
                 return verdict

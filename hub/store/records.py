@@ -9,14 +9,16 @@ import msgspec
 from msgspec import Struct, field
 
 from hub.asks import AskRecord, AskState, Settlement
-from hub.events import TERMINAL, Ask, Origin, is_durable
+from hub.events import TERMINAL, Ask, ForkedFrom, Origin, is_durable
 from hub.transport import Message
 from hub.turn import TurnState
 
 
 class SessionRecord(Struct, frozen=True, kw_only=True):
     """A session's metadata. Times are RFC 3339; ``memory`` is its transport's own; ``runner`` is who took its last
-    turn, "" before the first; ``sensitive``: its turns go to no model elsewhere for distillation."""
+    turn, "" before the first; ``sensitive``: its turns go to no model elsewhere for distillation. ``copied``: up
+    to this seq its log is another session's, which ``forked_from`` or ``imported_from`` names; ``inherited``:
+    that session's memory, where all of it was copied."""
 
     id: str
     agent: str
@@ -30,6 +32,10 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     memory: Mapping[str, str] = field(default_factory=dict)
     runner: str = ""
     sensitive: bool = False
+    copied: int = 0
+    forked_from: ForkedFrom | None = None
+    imported_from: str | None = None
+    inherited: Mapping[str, str] = field(default_factory=dict)
 
 
 class TurnRecord(Struct, frozen=True, kw_only=True):
@@ -179,6 +185,12 @@ def session_record(session_id: str, fields: Fields) -> SessionRecord:
         memory=memory,
         runner=fields.get("runner", ""),
         sensitive=fields.get("sensitive") == "1",
+        copied=int(fields.get("copied", "0")),
+        forked_from=msgspec.json.decode(forked, type=ForkedFrom)
+        if (forked := fields.get("forked_from"))
+        else None,
+        imported_from=fields.get("imported_from") or None,
+        inherited=msgspec.json.decode(fields.get("inherited") or "{}", type=dict[str, str]),
     )
 
 

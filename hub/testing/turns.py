@@ -19,6 +19,8 @@ from hub import hooks, ids
 from hub.asks import Answer, Answered, AskRequest, Settlement, WithdrawnAsk
 from hub.errors import PluginError
 from hub.events import AnyEvent, By, Distillate, Event, MessageDelivered, Origin, Text, ToolFinished, Unknown
+from hub.modeltext import behind
+from hub.modelview import View, model_view
 from hub.runner.delivering import asking_plugins
 from hub.runner.delivery import Delivery
 from hub.runner.sourcing import sourced
@@ -159,7 +161,8 @@ class _AlwaysHeld:
 class FakeTurn:
     """A :class:`hub.TurnContext` for tests. ``replies`` answer the asks in the order in which they are opened
     (or a function of the request does); without one an ask waits for :meth:`settle`. ``verifiers`` are plugins
-    with ``verify_delivery`` or ``source_questions``; ``shown``: what an adopted turn had shown before."""
+    with ``verify_delivery`` or ``source_questions``; ``shown``: what an adopted turn had shown before; ``past``:
+    the session's log before this turn; ``context``: what the agent has to be told before the message."""
 
     def __init__(
         self,
@@ -175,6 +178,8 @@ class FakeTurn:
         verifiers: Iterable[object] = (),
         shown: Iterable[AnyEvent | Unknown] = (),
         memory: Iterable[Distillate] = (),
+        past: Iterable[AnyEvent | Unknown] = (),
+        context: str = "",
     ) -> None:
         self.turn_id = turn_id or ids.turn_id()
         self.session = session or make_session()
@@ -193,6 +198,8 @@ class FakeTurn:
         self.over = False
         self.delivered: Verdict | None = None
         self.rules = EventRules()
+        self._past = tuple(past)
+        self._context = context
         self._replies = replies if callable(replies) else iter(tuple(replies))
         self._changed = asyncio.Condition()
         self._room = asyncio.Event()
@@ -255,10 +262,20 @@ class FakeTurn:
         ask.delivered, ask.effective = True, None if input is None else dict(input)
         await self._tell()
 
+    async def history(self, last_turns: int | None = None) -> View:
+        """What ``past`` holds, as a model sees it."""
+        self._alive("wanted the history")
+        return model_view(self._past, last_turns)
+
+    async def context(self) -> str:
+        """What the test gives."""
+        self._alive("wanted the context")
+        return self._context
+
     async def deliver(self, typist: Typist, message: Message | None = None) -> Verdict:
         """Deliver as the hub does, with ``verifiers`` for the ladder; locks hold in this process only."""
         self._alive("delivered")
-        words = message or self.message
+        words = message or behind(self._context, self.message)
         if message is None and self.delivered is not None:
             return self.delivered
         verify = asking_plugins(self._verifiers, self.session, words)

@@ -174,6 +174,8 @@ def test_schemathesis_finds_no_fault_and_no_undeclared_answer(
     with valkey.client() as plain:
         plain.flushall()
     schema = schemathesis.openapi.from_dict(told())
+    for media in ("application/x-ndjson", "application/jsonl"):
+        schemathesis.serializer.alias(media, "text/plain")
     with in_a_thread(valkey.url, config, tmp_path / "state") as (url, names):
         headers = {"Authorization": f"Bearer {names['token']}"}
 

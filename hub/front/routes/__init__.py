@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from hub.front.operations import Operation
-from hub.front.routes import asks, grants, messages, sessions, streams, system
+from hub.front.routes import asks, copies, grants, messages, sessions, streams, system
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *system.OPERATIONS,
+    *copies.OPERATIONS,
     *sessions.OPERATIONS,
     *messages.OPERATIONS,
     *streams.OPERATIONS,

@@ -1,0 +1,82 @@
+"""The store's calls about whole logs: read, and given to a new session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from hub import ids
+from hub.archive import Line
+from hub.asks import grant_of
+from hub.errors import IdempotencyMismatch, Invalid
+from hub.events import By, now, to_json
+from hub.store import keys
+from hub.store.common import StoreBase
+from hub.store.records import Entry, Hash, SessionRecord, fields_of, session_record, stream_entries
+from hub.store.transactions import Argument, clear_errors, flat, transact
+
+MOST_EVENTS: Final = 200_000
+_PAGE: Final = 1000
+
+
+class Copies(StoreBase):
+    """Sessions come into being with a log."""
+
+    async def whole_log(self, session_id: str) -> list[Entry]:
+        """All durable events, by number. Empty for an unknown session too."""
+        found: list[Entry] = []
+        key, after = keys.session_key("log", session_id), 0
+        while True:
+            with clear_errors():
+                raw = await self.redis.execute_command("XRANGE", key, f"({after}-0", "+", "COUNT", _PAGE)
+            page = stream_entries(raw)
+            found += page
+            if len(page) < _PAGE:
+                return found
+            after = page[-1].seq
+
+    async def copy_session(
+        self, record: SessionRecord, lines: Sequence[Line], granted: Iterable[tuple[str, str | None]] = ()
+    ) -> tuple[SessionRecord, bool]:
+        """Create ``record`` with the log ``lines`` (its time of change is set here, and that of its creation where
+        it has none); and whether it is new. ``granted``: tool and subject of what it may from the start. With an
+        id that exists already the session that is there.
+
+        Raises Invalid for more events than :data:`MOST_EVENTS`; IdempotencyMismatch where another session has the
+        id."""
+        if len(lines) > MOST_EVENTS:
+            raise Invalid(f"A log of {len(lines)} events is too long; {MOST_EVENTS} are the most.")
+        at = now()
+        fields = {
+            "agent": record.agent,
+            "transport": record.transport,
+            "policy": record.policy or "",
+            "title": record.title or "",
+            "cwd": record.cwd,
+            "sensitive": "1" if record.sensitive else "0",
+            "archived": "1" if record.archived else "0",
+            "created_at": record.created_at or at,
+            "updated_at": at,
+            "copied": str(record.copied),
+            "forked_from": to_json(record.forked_from).decode() if record.forked_from else "",
+            "imported_from": record.imported_from or "",
+            "inherited": to_json(dict(record.inherited)).decode(),
+        }
+        by = By(kind="policy", name="approval_allowlist")
+        grants = [grant_of(tool, subject, ask_id=None, by=by, at=at) for tool, subject in granted]
+        seeds: list[Argument] = [len(grants)]
+        for grant in grants:
+            seeds += [grant.id, to_json(grant)]
+        words = flat(fields)
+        events: list[Argument] = []
+        for line in lines:
+            events += [str(line.seq), line.type, line.turn_id, line.frame]
+        status, *_ = await transact(
+            self.redis, "copy", record.id, ids.request_id(), *seeds, len(words), *words, *events, at=at
+        )
+        with clear_errors():
+            raw: Hash = await self.redis.execute_command("HGETALL", keys.session_key("session", record.id))
+        stored = session_record(record.id, fields_of(raw))
+        if (stored.agent, stored.forked_from) != (record.agent, record.forked_from):
+            raise IdempotencyMismatch("This Idempotency-Key made another session. Use a new key.")
+        return stored, status == "ok"
