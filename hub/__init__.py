@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from hub.asks import Answer, Answered, AskRecord, AskRequest, Settlement, WithdrawnAsk
     from hub.cli.common import Caller, hub_command
     from hub.client import Client
+    from hub.digests import digest_of
     from hub.errors import AgentUnavailable, ConfigError, HubError, PluginError, SteerUnsupported
     from hub.events import (
         AnyEvent,
         Ask,
         AskDelivered,
         AskOpened,
+        AskSettled,
         AskWithdrawn,
         By,
         Digest,
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
         TextDelta,
         ToolFinished,
         ToolStarted,
+        TurnCompleted,
+        TurnFailed,
+        TurnInterrupted,
         Usage,
         UserMessage,
     )
@@ -51,6 +56,8 @@ if TYPE_CHECKING:
         Resolution,
         hookimpl,
     )
+    from hub.modeltext import context_text, with_context
+    from hub.modelview import AgentText, Note, ToolCall, UserTurn, View, model_view
     from hub.policies import read_policies
     from hub.transport import (
         AgentInfo,
@@ -81,13 +88,15 @@ if TYPE_CHECKING:
     )
 
 _HOMES = (
-    "errors", "events", "turn", "asks", "transport", "typist", "hookspecs", "client", "cli.common", "policies"
+    "errors", "events", "turn", "asks", "transport", "typist", "hookspecs", "client", "cli.common", "policies",
+    "digests", "modelview", "modeltext",
 )  # fmt: skip
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AgentInfo",
+    "AgentText",
     "AgentUnavailable",
     "Answer",
     "Answered",
@@ -97,6 +106,7 @@ __all__ = [
     "AskOpened",
     "AskRecord",
     "AskRequest",
+    "AskSettled",
     "AskWithdrawn",
     "By",
     "Caller",
@@ -125,6 +135,7 @@ __all__ = [
     "Interrupted",
     "Message",
     "MessageDelivered",
+    "Note",
     "Pace",
     "PlaceLost",
     "PlaceTaken",
@@ -148,20 +159,30 @@ __all__ = [
     "TerminalFailed",
     "Text",
     "TextDelta",
+    "ToolCall",
     "ToolFinished",
     "ToolStarted",
     "Transport",
+    "TurnCompleted",
     "TurnContext",
+    "TurnFailed",
+    "TurnInterrupted",
     "Typist",
     "Usage",
     "UserMessage",
+    "UserTurn",
     "Verdict",
+    "View",
     "WithdrawnAsk",
     "__version__",
+    "context_text",
+    "digest_of",
     "hookimpl",
     "hub_command",
+    "model_view",
     "read_policies",
     "undelivered",
+    "with_context",
 ]
 
 

@@ -39,7 +39,9 @@ class PluginsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 class RunnerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Bounds of the runner, in seconds unless named otherwise. ``distill_at_once``: how many ended turns are
-    distilled side by side; ``distill_backlog``: how many may wait for it in each of the store's 64 parts."""
+    distilled side by side; ``distill_backlog``: how many may wait for it in each of the store's 64 parts.
+    ``output_keep_s``: how long the whole output of a tool can be fetched (0: never); at most ``output_most_bytes``
+    of one and ``outputs_most_bytes`` of a session are kept."""
 
     lease_s: float = 10.0
     idle_s: float = 600.0
@@ -49,6 +51,9 @@ class RunnerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     batch_ms: float = 4.0
     live_grace_s: float = 300.0
     live_limit: int = 20_000
+    output_keep_s: float = 3600.0
+    output_most_bytes: int = 1 << 20
+    outputs_most_bytes: int = 16 << 20
     distill_at_once: int = 2
     distill_backlog: int = 1_000
 

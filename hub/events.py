@@ -226,12 +226,16 @@ class ToolStarted(TurnEvent, frozen=True, kw_only=True, tag="tool_started"):
 
 
 class ToolFinished(TurnEvent, frozen=True, kw_only=True, tag="tool_finished"):
-    """Durable. ``duration_ms`` is wall-clock milliseconds since its start, None where nobody measured."""
+    """Durable. ``duration_ms`` is wall-clock milliseconds since its start, None where nobody measured.
+
+    ``output`` is for transports alone, and never written: with the whole output in it the hub keeps that for a
+    while, and makes the digest where there is none."""
 
     tool_id: str
     status: ToolStatus
     digest: Digest | None = None
     duration_ms: int | None = None
+    output: str | UnsetType = UNSET
 
 
 class AskOpened(TurnEvent, frozen=True, kw_only=True, tag="ask_opened"):

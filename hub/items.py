@@ -108,7 +108,10 @@ class Stats(Struct, frozen=True, kw_only=True):
 
 
 class AssistantItem(Struct, frozen=True, kw_only=True, tag_field="kind", tag="assistant"):
-    """A turn. ``ending`` is its terminal event, None while it runs; ``memory`` what was distilled from it."""
+    """A turn. ``ending`` is its terminal event, None while it runs; ``memory`` what was distilled from it.
+
+    What one line about it needs: ``status`` (and ``activity`` while it runs), ``stats.duration_ms`` (while it
+    runs, the time since ``started_at``) and ``tool_names``: each tool once, in the order of first use."""
 
     turn_id: str
     attempt: int = 1
@@ -116,6 +119,7 @@ class AssistantItem(Struct, frozen=True, kw_only=True, tag_field="kind", tag="as
     status: TurnStatus = "running"
     activity: Activity | None = None
     blocks: tuple[Block, ...] = ()
+    tool_names: tuple[str, ...] = ()
     asks: tuple[AskItem, ...] = ()
     ending: Terminal | None = None
     stats: Stats = Stats()

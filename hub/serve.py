@@ -27,12 +27,13 @@ from hub.runner.runner import Runner
 from hub.runner.services import Services as RunnerServices
 from hub.statedir import HubNote, private_dir, remove_note, write_note
 from hub.store import embedded
+from hub.store.common import store_bounds
 from hub.store.connect import Connections
 from hub.store.doorbell import Doorbell
 from hub.store.exclusive import Exclusive
 from hub.store.feed import Feed
 from hub.store.overview import Overview
-from hub.store.store import Bounds, Store
+from hub.store.store import Store
 from hub.store.work import Work
 from hub.tokens import Tokens
 
@@ -129,7 +130,7 @@ async def _parts(config: Config, url: str) -> AsyncIterator[_Parts]:
         hint = "`turnhub plugins` says why"
         structlog.get_logger("hub").info("some enabled plugins are not used", plugins=absent, hint=hint)
     connections = Connections(url)
-    bounds = Bounds(live_grace_ms=int(config.runner.live_grace_s * 1000))
+    bounds = store_bounds(config.runner)
     store = Store(connections.commands, bounds)
     doorbell = Doorbell(connections)
     parts = _Parts(

@@ -77,6 +77,9 @@ class TurnFold:
                 self._base,
                 message_id=self.message_id,
                 blocks=(*self._blocks, *self._open_blocks()),
+                tool_names=tuple(
+                    dict.fromkeys(block.name for block in self._blocks if isinstance(block, ToolBlock))
+                ),
                 asks=tuple(self._asks.values()),
             )
         return self._rendered

@@ -374,3 +374,16 @@ def test_a_hundred_thousand_deltas_fold_in_linear_time() -> None:
     block = item.blocks[0]
     assert isinstance(block, TextBlock)
     assert len(block.text) == 2_000_000
+
+
+def test_a_turn_names_its_tools_once_in_the_order_of_first_use() -> None:
+    """What a line about a turn needs is in its item, live and read back."""
+    calls = [ToolStarted(tool_id=str(number), name=name) for number, name in enumerate(("Read", "Bash", "Read"))]
+    running = turn(*calls)
+    assert running.tool_names == ("Read", "Bash")
+    (again,) = decode_items(encode_items((running,)))
+    assert isinstance(again, AssistantItem)
+    later = numbered(ToolStarted(tool_id="9", name="Glob"), COMPLETED, after=9)
+    (ended,) = Fold.resume((again,), 9).extend(later).items()
+    assert isinstance(ended, AssistantItem)
+    assert (ended.tool_names, ended.status, ended.stats.duration_ms) == (("Read", "Bash", "Glob"), "completed", 7)

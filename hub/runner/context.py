@@ -7,9 +7,24 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
+import msgspec
+import structlog
+from msgspec import UNSET, UnsetType
+
 from hub.asks import Answer, AskRequest, Settlement
-from hub.errors import PluginError
-from hub.events import AnyEvent, Distillate, MessageDelivered, Status, TurnDistilled, Unknown, decode, line_of
+from hub.digests import digest_of
+from hub.errors import Fenced, PluginError, StoreReadOnly, StoreUnavailable
+from hub.events import (
+    AnyEvent,
+    Distillate,
+    MessageDelivered,
+    Status,
+    ToolFinished,
+    TurnDistilled,
+    Unknown,
+    decode,
+    line_of,
+)
 from hub.modeltext import behind, context_text
 from hub.modelview import View, model_view
 from hub.runner.asking import Asking
@@ -103,11 +118,31 @@ class LiveTurn:
         """Hand an event to the hub. Raises PluginError for events that are the hub's own or cannot be written,
         and after the end of the turn."""
         self._check_open("emitted an event")
+        if isinstance(event, ToolFinished):
+            event = await self._without_output(event)
         checked, size = sound_event(event, self.session.agent.transport)
         if self._silence.shown:
             await self._writer.put(Status(state="resumed"), 0)
         self._silence.broken(self._clock())
         await self._writer.put(checked, size)
+
+    async def _without_output(self, event: ToolFinished) -> ToolFinished:
+        """The event as it is written. Its whole output is kept beside the log, if it can be: the turn does not
+        depend on it."""
+        text = event.output
+        if isinstance(text, UnsetType):
+            return event
+        if not isinstance(text, str):
+            raise PluginError(f"The output of a tool is text, not {type(text).__name__}.")
+        digest = event.digest or digest_of(text)
+        if digest.truncated:
+            try:
+                await self._store.keep_output(self._taken.claim, event.tool_id, text)
+            except (StoreUnavailable, StoreReadOnly, Fenced) as error:
+                structlog.get_logger("hub.turn").warning(
+                    "a tool's whole output is not kept", turn_id=self.turn_id, error=error.detail
+                )
+        return msgspec.structs.replace(event, output=UNSET, digest=digest)
 
     async def ask(self, request: AskRequest, elsewhere: asyncio.Future[Settlement] | None = None) -> Answer:
         """Put a permission or a question to policies, grants and people."""

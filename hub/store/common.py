@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from msgspec import Struct
 
+from hub.config import RunnerConfig
 from hub.errors import Fenced, NotFound, TurnInFlight
 from hub.events import Event, encode_body, to_json
 from hub.store.connect import AnyRedis
@@ -14,13 +15,29 @@ from hub.store.records import Claim
 
 class Bounds(Struct, frozen=True, kw_only=True):
     """Times and sizes of the store. ``ring_ms``: how long a begun turn may wait for a runner before it is
-    rung again; ``live_grace_ms``: how long a turn's live stream outlives it."""
+    rung again; ``live_grace_ms``: how long a turn's live stream outlives it; ``output_keep_ms``: how long the
+    whole output of a tool is kept (0: not at all), of which ``output_most`` bytes at most, and ``outputs_most`` in
+    all of a session."""
 
     ring_ms: int = 2_000
     live_grace_ms: int = 300_000
     idem_ttl_s: int = 86_400
     idem_most: int = 1_000
     queue_most: int = 100
+    output_keep_ms: int = 3_600_000
+    output_most: int = 1 << 20
+    outputs_most: int = 16 << 20
+
+
+def store_bounds(config: RunnerConfig, **others: int) -> Bounds:
+    """The bounds that the configuration sets."""
+    return Bounds(
+        live_grace_ms=int(config.live_grace_s * 1000),
+        output_keep_ms=int(config.output_keep_s * 1000),
+        output_most=config.output_most_bytes,
+        outputs_most=config.outputs_most_bytes,
+        **others,
+    )
 
 
 class StoreBase:

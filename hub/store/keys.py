@@ -21,7 +21,8 @@ def bucket(session_id: str) -> int:
 
 def session_key(kind: str, session_id: str) -> str:
     """A key of one session: ``session``, ``log``, ``turn``, ``asks``, ``queue``, ``grants``, ``idem``,
-    ``last``, ``distill`` (turns that wait for their distillation), ``memory`` (what was distilled)."""
+    ``last``, ``distill`` (turns that wait for their distillation), ``memory`` (what was distilled), ``outputs``
+    (tools' whole outputs) and ``kept`` (until when, and how large each is)."""
     return f"th:{{{bucket(session_id)}}}:{kind}:{session_id}"
 
 
@@ -72,4 +73,6 @@ def transaction_keys(session_id: str) -> list[str]:
         session_key("distill", session_id),
         bucket_key("undistilled", number),
         session_key("memory", session_id),
+        session_key("outputs", session_id),
+        session_key("kept", session_id),
     ]

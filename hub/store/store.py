@@ -6,6 +6,7 @@ from hub.store.asking import Asks
 from hub.store.common import Bounds
 from hub.store.copying import Copies
 from hub.store.distilling import Distillations
+from hub.store.outputs import Outputs
 from hub.store.owned import OwnedTurns
 from hub.store.reading import Reading
 from hub.store.sessions import Sessions
@@ -14,5 +15,5 @@ from hub.store.turns import Turns
 __all__ = ["Bounds", "Store"]
 
 
-class Store(Sessions, Turns, OwnedTurns, Asks, Reading, Distillations, Copies):
+class Store(Sessions, Turns, OwnedTurns, Asks, Reading, Distillations, Copies, Outputs):
     """Everything that is kept, over one Redis. All methods raise StoreUnavailable or StoreReadOnly."""

@@ -22,6 +22,7 @@ from hub.plugins import Plugins
 from hub.runner.runner import Runner
 from hub.runner.services import Services
 from hub.store.channels import FeedBounds
+from hub.store.common import store_bounds
 from hub.store.connect import Connections, Lines
 from hub.store.doorbell import Doorbell
 from hub.store.exclusive import Exclusive
@@ -260,7 +261,7 @@ async def running_hub(
     hook implementations) are there beside what the configuration enables."""
     config = config or hub_config()
     loaded = _loaded(config, transports, hooks)
-    bounds = bounds or Bounds(ring_ms=200, live_grace_ms=int(config.runner.live_grace_s * 1000))
+    bounds = bounds or store_bounds(config.runner, ring_ms=200)
     async with asyncio.TaskGroup() as group:
         hub = TestHub(connect or _lines(url), config, loaded, group, bounds=bounds, feed_bounds=feed_bounds)
         task = group.create_task(hub.run())

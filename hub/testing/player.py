@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET
 
 from hub.asks import Answered, AskRequest
+from hub.digests import digest_of
 from hub.events import (
-    Digest,
     MessageDelivered,
     Reasoning,
     ReasoningDelta,
@@ -27,7 +28,6 @@ from hub.testing import script
 from hub.transport import TurnContext
 from hub.turn import Completed, Ending, Failed
 
-_KEPT: Final = 4096
 _ATTEMPT: Final = 1_000_000  # numbers of blocks and tools that one attempt may use
 
 
@@ -69,7 +69,10 @@ class Player:
         """The number of the step to begin with: not the first where an earlier runner got further."""
         turn, _, step = self._turn.session.memory.get("at", "").partition(":")
         if not (self._adopts and self._turn.adopted and turn == self._turn.turn_id):
+            context = await self._turn.context()
             await self._turn.emit(MessageDelivered(verdict="submitted", proof="sdk"))
+            if context:
+                await self.say(f"Told before: {context}")
             return 0
         # What the interrupted step streamed or began counts no more: it is played again under new numbers.
         self._blocks = self._tools = self._turn.attempt * _ATTEMPT
@@ -193,7 +196,8 @@ class Player:
             ToolFinished(
                 tool_id=tool_id,
                 status=status,
-                digest=None if text is None else _digest(text, runs),
+                digest=None if text is None else digest_of(text, runs),
+                output=UNSET if text is None else text,
                 duration_ms=round((time.monotonic() - began) * 1000),
             )
         )
@@ -214,14 +218,3 @@ def _echoed(answers: Mapping[str, str] | None, response: str | None) -> str:
     if response is not None or len(given) <= 1:
         return response or "".join(given.values())
     return "\n".join(f"{question} {answer}" for question, answer in given.items())
-
-
-def _digest(text: str, runs: int | None) -> Digest:
-    whole = text.encode()
-    return Digest(
-        text=text[:_KEPT],
-        bytes=len(whole),
-        sha256=hashlib.sha256(whole).hexdigest(),
-        truncated=len(text) > _KEPT,
-        runs=runs,
-    )

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from hub import hooks, ids
 from hub.asks import Answer, Answered, AskRequest, Settlement, WithdrawnAsk
+from hub.digests import digest_of
 from hub.errors import PluginError
 from hub.events import AnyEvent, By, Distillate, Event, MessageDelivered, Origin, Text, ToolFinished, Unknown
 from hub.modeltext import behind
@@ -191,6 +192,7 @@ class FakeTurn:
         self.cancelled = FakeCancellation()
         self.events: list[AnyEvent] = []
         self.asks: list[FakeAsk] = []
+        self.outputs: dict[str, str] = {}
         self.remembered: dict[str, str] = {}
         self.signs: list[Failed] = []
         self.problems: list[str] = []
@@ -217,12 +219,16 @@ class FakeTurn:
         return self._memory
 
     async def emit(self, event: AnyEvent) -> None:
-        """Keep ``event``; return when there is room (:meth:`hold`). Raises PluginError for the hub's own
-        events, and after the end of ``run``."""
+        """Keep ``event`` (a tool's whole output in :attr:`outputs`); return when there is room (:meth:`hold`).
+        Raises PluginError for the hub's own events, and after the end of ``run``."""
         self._alive(f"emitted {type(event).__name__}")
         self.problems.extend(self.rules.broken_by(event))
         if (why := forbidden(event)) is not None:
             raise PluginError(why)
+        if isinstance(event, ToolFinished) and isinstance(event.output, str):
+            self.outputs[event.tool_id] = event.output
+            digest = event.digest or digest_of(event.output)
+            event = msgspec.structs.replace(event, output=msgspec.UNSET, digest=digest)
         self.events.append(event)
         await self._tell()
         await self._room.wait()

@@ -127,7 +127,7 @@ async def test_a_long_result_is_cut_in_its_digest() -> None:
     turn = await play({"tool": "Bash", "result": "ü" * 5000})
     digest = turn.of(ToolFinished)[0].digest
     assert digest is not None
-    assert (len(digest.text), digest.bytes, digest.truncated) == (4096, 10_000, True)
+    assert (len(digest.text), digest.bytes, digest.truncated) == (2000, 10_000, True)
 
 
 async def test_parallel_tools_run_at_once() -> None:

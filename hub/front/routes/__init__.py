@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from hub.front.operations import Operation
-from hub.front.routes import asks, copies, grants, messages, sessions, streams, system
+from hub.front.routes import asks, copies, grants, messages, outputs, sessions, streams, system
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *system.OPERATIONS,
@@ -15,4 +15,5 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *streams.OPERATIONS,
     *asks.OPERATIONS,
     *grants.OPERATIONS,
+    *outputs.OPERATIONS,
 )

@@ -1,12 +1,13 @@
 -- The head of every transaction: names for the keys of one session, the clock, and how events are written.
 -- KEYS, all in one slot: 1 session  2 log  3 turn  4 asks  5 queue  6 idem  7 last  8 sessions  9 leases
 --                        10 pending  11 grants  12 the prefix of live streams (a turn's id makes it a key)
---                        13 distill  14 undistilled  15 memory
+--                        13 distill  14 undistilled  15 memory  16 outputs  17 kept
 -- ARGV: 1 session id  2 the session's channel  3 the present (RFC 3339)  4… the transaction's own
 -- Statuses are returned, not raised, and everything is validated before the first write: Lua does not roll back.
 local session_key, log_key, turn_key, asks_key, queue_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local idem_key, last_key, sessions_key, leases_key, pending_key = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local grants_key, distill_key, undistilled_key, memory_key = KEYS[11], KEYS[13], KEYS[14], KEYS[15]
+local outputs_key, kept_key = KEYS[16], KEYS[17]
 local sid, channel, at = ARGV[1], ARGV[2], ARGV[3]
 
 local function live_key(tid) return KEYS[12] .. tid end

@@ -15,7 +15,7 @@ for _, name in ipairs(redis.call('HKEYS', distill_key)) do
   if tid then redis.call('ZREM', undistilled_key, sid .. ' ' .. tid) end
 end
 redis.call('DEL', session_key, log_key, turn_key, asks_key, queue_key, idem_key, last_key, grants_key, distill_key,
-  memory_key)
+  memory_key, outputs_key, kept_key)
 remember_request('deleted', ARGV[5], ARGV[6], 1)
 redis.call('ZREM', sessions_key, sid)
 redis.call('ZREM', leases_key, sid)

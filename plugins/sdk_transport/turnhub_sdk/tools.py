@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from claude_agent_sdk import ToolResultBlock, ToolUseBlock
 
-from hub import AnyEvent, ToolFinished, ToolStarted
-from turnhub_sdk.digest import digest_of
+from hub import AnyEvent, ToolFinished, ToolStarted, digest_of
+from turnhub_sdk.digest import text_of
 from turnhub_sdk.texts import clean_all
 
 
@@ -39,11 +39,13 @@ class Tools:
         if began is None:
             return
         failed = bool(block.is_error)
+        output = text_of(clean_all(block.content))
         denied = block.tool_use_id in self.denied
         yield ToolFinished(
             tool_id=block.tool_use_id,
             status="denied" if denied else "interrupted" if failed and stopping else "error" if failed else "ok",
-            digest=digest_of(clean_all(block.content)),
+            digest=digest_of(output),
+            output=output,
             duration_ms=round((now - began) * 1000),
         )
 

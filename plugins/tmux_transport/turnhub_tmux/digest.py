@@ -1,26 +1,10 @@
-"""Pure: what the log keeps of a tool's output."""
+"""Pure: a tool's output as text."""
 
 from __future__ import annotations
 
-import hashlib
-from typing import Any, Final
+from typing import Any
 
 import msgspec
-
-from hub import Digest
-
-KEPT: Final = 2000
-
-
-def digest_of(output: Any) -> Digest | None:
-    """The digest of what a tool gave back: its first characters, its whole size, its hash. None of nothing."""
-    if output is None:
-        return None
-    text = words(output)
-    raw = text.encode("utf-8", "surrogatepass")
-    return Digest(
-        text=text[:KEPT], bytes=len(raw), sha256=hashlib.sha256(raw).hexdigest(), truncated=len(text) > KEPT
-    )
 
 
 def words(output: Any) -> str:

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
-from hub import AnyEvent, Text, TextDelta, ToolFinished, ToolStarted, Usage
+from hub import AnyEvent, Text, TextDelta, ToolFinished, ToolStarted, Usage, digest_of
 from turnhub_tmux.bridge.display import Display
 from turnhub_tmux.bridge.facts import BatchDone, Displayed, Fact, ToolDone, ToolFailed, ToolStarting
-from turnhub_tmux.digest import digest_of
+from turnhub_tmux.digest import words
 from turnhub_tmux.transcript.facts import Result, RowFact, Said, Spent, Used
 
 ToolStatus: TypeAlias = Literal["ok", "error", "denied", "interrupted", "unknown"]
@@ -261,5 +261,12 @@ class Story:
         self._finished.add(tool_id)
         if tool_id in self._denied and status in ("error", "unknown"):
             status = "denied"
-        done = ToolFinished(tool_id=tool_id, status=status, digest=digest_of(output), duration_ms=duration_ms)
+        text = None if output is None else words(output)
+        done = ToolFinished(
+            tool_id=tool_id,
+            status=status,
+            digest=None if text is None else digest_of(text),
+            duration_ms=duration_ms,
+            output=UNSET if text is None else text,
+        )
         return [*self._start(tool_id, *call), done]
