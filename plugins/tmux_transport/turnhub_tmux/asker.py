@@ -241,7 +241,7 @@ class Asker:
         if not agreed(answer) and one.request.kind == "permission":
             self._story.refused(one.request.tool_id)
         if await self._give(one, answer) and isinstance(answer, Answered):
-            await self._turn.ask_delivered(answer.ask_id)
+            await self._turn.ask_delivered(answer.ask_id, input=one.end.input if one.end else None)
 
     async def _give(self, one: OpenAsk, answer: Answer) -> bool:
         """Hand the answer to the agent; whether it took it."""

@@ -23,6 +23,7 @@ from turnhub_tmux.asker import Asker
 from turnhub_tmux.belonging import Belonging
 from turnhub_tmux.bridge.facts import AskOver, Fact, PermissionAsked
 from turnhub_tmux.bridge.listener import Bridge
+from turnhub_tmux.commands_of_agent import close_panel, is_command, shown_by
 from turnhub_tmux.handing import Handing, words_of
 from turnhub_tmux.history import History, Typed
 from turnhub_tmux.joining import Joining
@@ -99,6 +100,7 @@ class Run:
             if handed is not None:
                 return handed
         self._signs.alive_at = self._clock()
+        self._signs.command = is_command(turn.message)
         while True:
             found = await self._step()
             if found is not None:
@@ -203,6 +205,7 @@ class Run:
     # The end
 
     def _judged(self) -> Ending | None:
+        self._signs.command = self._signs.command and not self._story.begun
         return ending(
             self._signs,
             self._clock(),
@@ -242,11 +245,16 @@ class Run:
         """Tell what is left to tell, and with the ending what was spent."""
         await self._drain()
         await self._asker.rest()
-        if not self._senses.hooked and self._senses.tail is None and isinstance(found, Completed):
+        foreign = not self._senses.hooked and self._senses.tail is None
+        if foreign and not self._signs.command and isinstance(found, Completed):
             seen = seen_in(self._sight) if self._sight is not None else None
             text = "" if seen is None else answer_on(seen.screen, self._whose.words, seen.manifest.prompts)
             if text:  # nothing else tells of this agent
                 await self._turn.emit(Text(block=self._story.block(), text=text))
+        if self._signs.command and isinstance(found, Completed):
+            text = shown_by(self._sight, self._whose.words)
+            await self._turn.emit(Text(block=self._story.block(), text=text))
+            await close_panel(self._turn, self._typist)
         whole = isinstance(found, Completed)
         for event in self._story.reconcile("interrupted" if isinstance(found, Interrupted) else "unknown"):
             if whole or not (isinstance(event, Text) and event.partial):

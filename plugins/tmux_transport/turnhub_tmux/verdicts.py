@@ -22,9 +22,11 @@ _AT_REST: Final = "The agent came to rest without saying that it is done. What c
 
 
 class Signs(Struct):
-    """What speaks for the turn's end; times are seconds of the loop's clock."""
+    """What speaks for the turn's end; times are seconds of the loop's clock. ``command``: the message is a command
+    of the agent's own, in which its model has had no part so far."""
 
     queued: bool = False
+    command: bool = False
     stopped: float | None = None
     over: float | None = None
     failed: str | None = None
@@ -57,9 +59,10 @@ class Signs(Struct):
         self.dead = self.dead + 1 if sight.holder in ("shell", "nothing") else 0
         seen = seen_in(sight)
         shown = seen.screen.rows if seen is not None else ()
-        if seen is None or seen.screen.state != "ready" or shown != self.screen:
+        rests = seen is not None and (seen.screen.state == "ready" or (self.command and seen.screen.panel))
+        if not rests or shown != self.screen:
             self.rest_since = None
-        if seen is not None and seen.screen.state == "ready" and self.rest_since is None:
+        if rests and self.rest_since is None:
             self.rest_since = now
         if shown != self.screen:
             self.screen, self.alive_at = shown, now
@@ -90,7 +93,7 @@ def ending(
         witnesses = (signs.stopped is not None or not hooked) and (signs.over is not None or not written)
         done = (witnesses and told) or now - first >= TELL_S
         return Completed() if done else None
-    return _by_rest(signs, now, foreign=not (hooked or written), error=error)
+    return _by_rest(signs, now, foreign=signs.command or not (hooked or written), error=error)
 
 
 def _said(signs: Signs) -> Ending | None:

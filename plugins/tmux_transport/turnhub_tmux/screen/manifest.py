@@ -82,6 +82,7 @@ class DialogLook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     hints: tuple[str, ...] = ()
     needs_hint: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
+    panel: tuple[str, ...] = ()
     buttons: tuple[tuple[str, ...], ...] = ()
     key_hints: bool = False
     amend_hint: tuple[str, ...] = ()
@@ -174,6 +175,11 @@ class Manifest:
     def held(self) -> Patterns:
         """What holds the keyboard and is left to the person at the terminal."""
         return Patterns(self.look.dialog.held)
+
+    @cached_property
+    def panel(self) -> Patterns:
+        """The last row of a panel of the agent's own, which Escape closes."""
+        return Patterns(self.look.dialog.panel)
 
     @cached_property
     def amend_hint(self) -> Patterns:
@@ -286,6 +292,7 @@ def _patterns(look: Look) -> Iterable[tuple[str, tuple[str, ...]]]:
     yield "dialog.hints", look.dialog.hints
     yield "dialog.needs_hint", look.dialog.needs_hint
     yield "dialog.held", look.dialog.held
+    yield "dialog.panel", look.dialog.panel
     yield "dialog.amend_hint", look.dialog.amend_hint
     yield "dialog.amend_empty", look.dialog.amend_empty
     for rule in look.dialog.kinds:

@@ -18,12 +18,15 @@ _SHELL: Final = re.compile(r"^(\S{0,80}[$%#] |[➜λ] |\S{1,80} ❯ |\[[^\]]{1,8
 _NUMBERED: Final = re.compile(r"1[.)] .*\n *2[.)] ")
 _STATUS_ROWS: Final = 12
 _LOST: Final = "options hold the keyboard, but the first one, or one between them, is out of sight"
+_PANEL: Final = "a panel of the agent's own is open; Escape closes it"
 _CUT: Final = "these rows may be a menu or a numbered draft: what stands below them is out of sight"
 
 
 def read(screen: bytes | str, manifest: Manifest) -> Screen:
     """What the pane says. Never raises, whatever the bytes are."""
     frame = Frame(screen)
+    if manifest.panel.match(next((text.strip() for text in reversed(frame.texts) if text.strip()), "")):
+        return _screen(frame, manifest, state="waiting", above=frame.texts, why=_PANEL, panel=True)
     place = composers.framed(frame, manifest)
     barred = place is not None and place.top == place.first  # behind a bar, where dialogs stand as well
     stop = len(frame) if place is None or barred else place.top
@@ -119,6 +122,7 @@ def _screen(
     why: str,
     composer: Composer = ABSENT,
     dialog: Dialog | None = None,
+    panel: bool = False,
 ) -> Screen:
     hint = composer.state in ("ghost", "draft") and manifest.queue_hints.match(joined([composer.text]))
     marks = any(manifest.queue_marks.match(text.strip()) for text in above[-40:])
@@ -131,6 +135,7 @@ def _screen(
         markers=manifest.pastes.found("\n".join(above)),
         queue_hint=hint or marks,
         shell=composer.state == "absent" and dialog is None and bool(frame) and _shell(frame.texts[-1]),
+        panel=panel,
         why=(why,),
     )
 

@@ -88,6 +88,7 @@ class Screen(Struct, frozen=True, kw_only=True):
     ``rows`` are the lines as text; ``above`` those of them above the composer (or above the dialog; all of them
     where there is neither). ``markers`` are the collapsed pastes above the composer, in order. ``queue_hint``:
     the agent says that messages wait in its own queue. ``shell``: the pane ends at a bare shell's prompt.
+    ``panel``: a panel of the agent's own (its settings, its help) holds the keyboard until Escape closes it.
     ``why`` are the reasons for ``state``, for a person.
     """
 
@@ -99,6 +100,7 @@ class Screen(Struct, frozen=True, kw_only=True):
     markers: tuple[str, ...] = ()
     queue_hint: bool = False
     shell: bool = False
+    panel: bool = False
     why: tuple[str, ...] = ()
 
 
