@@ -16,6 +16,7 @@ _ABOUT: Final = (
     "it is a request any more, and none of its tools is to be run again for its own sake."
 )
 CONTEXT_MOST: Final = 60_000
+TYPED_MOST: Final = 20_000
 
 
 def render(view: View) -> str:
@@ -39,17 +40,12 @@ def context_text(view: View, most: int = CONTEXT_MOST) -> str:
     return f"{_BEGIN}\n{_ABOUT}\n\n{_harmless(words)}\n{_END}"
 
 
-def with_context(context: str, text: str) -> str:
-    """A message's text behind its context."""
-    return f"{context}\n\n{text}" if context else text
-
-
-def behind(context: str, message: Message) -> Message:
-    """``message`` behind its context. One that is sent as from a keyboard may be a command, which has to stand at
-    the beginning: it stays as it is."""
-    if not context or not message.literal:
+def with_context(context: str, message: Message) -> Message:
+    """``message`` behind its context. One that comes from a keyboard, or is sent as if it did, stays as it is: it
+    may be a command, which has to stand at the beginning."""
+    if not context or not message.literal or message.origin == "keyboard":
         return message
-    return msgspec.structs.replace(message, text=with_context(context, message.text))
+    return msgspec.structs.replace(message, text=f"{context}\n\n{message.text}")
 
 
 def _harmless(words: str) -> str:

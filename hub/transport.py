@@ -44,7 +44,9 @@ TransportEvent: TypeAlias = (
 )
 TRANSPORT_EVENTS: Final[tuple[type[TurnEvent], ...]] = get_args(TransportEvent)
 
-Capability = Literal["interrupt", "steer", "resume", "adopt", "fork", "questions", "permissions", "watch"]
+Capability = Literal[
+    "interrupt", "steer", "resume", "adopt", "fork", "context", "questions", "permissions", "watch"
+]
 Prompted: TypeAlias = Literal["begun", "known", "busy"]
 
 
@@ -64,7 +66,9 @@ class AgentInfo(Struct, frozen=True, kw_only=True):
 
 class SessionInfo(Struct, frozen=True, kw_only=True):
     """The session that a connection is opened for. ``memory`` is what earlier turns remembered
-    (:meth:`TurnContext.remember`): an agent's own session id, say."""
+    (:meth:`TurnContext.remember`): an agent's own session id, say. ``inherited``: what the session remembered that
+    this one was forked from, as long as both say the same up to here: for a transport with the capability
+    ``fork``, which forks its agent's own memory then."""
 
     id: str
     agent: AgentInfo
@@ -72,6 +76,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     title: str | None = None
     policy: str | None = None
     memory: Mapping[str, str] = field(default_factory=dict)
+    inherited: Mapping[str, str] = field(default_factory=dict)
 
 
 class Message(Struct, frozen=True, kw_only=True):
@@ -143,9 +148,9 @@ class TurnContext(Protocol):
 
     async def context(self) -> str:
         """What has to stand before the message, because the agent cannot know it: the conversation that this
-        session was forked from or imported with, until the agent has taken a message of it. Empty otherwise, and
-        to be passed over by a transport that has given its agent that memory by a fork of the agent's own.
-        :meth:`deliver` puts it before the message by itself."""
+        session was forked from or imported with, until the agent has taken a message of it; empty otherwise. Only
+        for transports with the capability ``context``, which may pass it over where they fork their agent's own
+        memory; for all others it stands in the message already (:func:`hub.with_context`)."""
 
     @property
     def cancelled(self) -> Cancellation:

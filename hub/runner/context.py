@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -25,11 +25,11 @@ from hub.events import (
     decode,
     line_of,
 )
-from hub.modeltext import behind, context_text
+from hub.modeltext import CONTEXT_MOST, TYPED_MOST, context_text, with_context
 from hub.modelview import View, model_view
 from hub.runner.asking import Asking
 from hub.runner.delivering import Delivering
-from hub.runner.history import has_taken, log_before
+from hub.runner.history import has_moved_on, has_taken, log_before
 from hub.runner.silence import Silence
 from hub.runner.sound import sound, sound_event
 from hub.runner.writer import Writer
@@ -82,7 +82,9 @@ class LiveTurn:
         self.cancelled = Cancel()
         self.adopted = adopted
         self.shown: Sequence[AnyEvent | Unknown] = ()
+        self.message = taken.turn.message
         self.first_sign: Failed | None = None
+        self._takes_context = False
         self._store = store
         self._taken = taken
         self._writer = writer
@@ -97,11 +99,6 @@ class LiveTurn:
     def turn_id(self) -> str:
         """The turn's id."""
         return self._taken.turn.id
-
-    @property
-    def message(self) -> Message:
-        """The message to answer."""
-        return self._taken.turn.message
 
     @property
     def attempt(self) -> int:
@@ -177,11 +174,26 @@ class LiveTurn:
     async def context(self) -> str:
         """What has to stand before the message, because the agent cannot know it."""
         self._check_open("wanted the context")
+        return await self._told(CONTEXT_MOST) if self._takes_context else ""
+
+    async def prepare(self, capabilities: Collection[str]) -> None:
+        """Before a transport with these capabilities gets the turn: know what its agent has to be told, and
+        whether the memory that it would fork is still what it was."""
+        origin = self._taken.session.forked_from
+        if self.session.inherited and origin is not None:
+            store = self._store
+            if await self._writer.persist(lambda: has_moved_on(store, origin)):
+                self.session = msgspec.structs.replace(self.session, inherited={})
+        self._takes_context = "context" in capabilities
+        if not self._takes_context:
+            self.message = with_context(await self._told(TYPED_MOST), self._taken.turn.message)
+
+    async def _told(self, most: int) -> str:
         copied = self._taken.session.copied
         if not copied:
             return ""
         before = await self._before()
-        return "" if has_taken(before, copied) else context_text(model_view(before))
+        return "" if has_taken(before, copied) else context_text(model_view(before), most)
 
     async def _before(self) -> list[AnyEvent | Unknown]:
         taken, store = self._taken, self._store
@@ -196,7 +208,7 @@ class LiveTurn:
             async with self._one_delivery:
                 if (known := self.delivered) is not None:
                     return known
-                verdict = await self._delivering.message(typist, behind(await self.context(), self.message))
+                verdict = await self._delivering.message(typist, self.message)
                 told = MessageDelivered(verdict=verdict.verdict, proof=verdict.proof, detail=verdict.detail)
                 await self.emit(told)
                 return verdict

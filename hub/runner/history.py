@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hub.events import AnyEvent, MessageDelivered, Unknown, decode, line_of
+from hub.events import AnyEvent, ForkedFrom, MessageDelivered, Unknown, decode, line_of
 from hub.store.store import Store
 
 
@@ -26,3 +26,9 @@ def has_taken(events: Iterable[AnyEvent | Unknown], copied: int) -> bool:
         isinstance(event, MessageDelivered) and event.seq > copied and event.verdict in ("submitted", "queued")
         for event in events
     )
+
+
+async def has_moved_on(store: Store, origin: ForkedFrom) -> bool:
+    """Whether the session that was forked has had a turn since: what its agent remembers is more than was copied
+    then."""
+    return any(entry.type == "turn_started" for entry in await store.log_page(origin.session_id, origin.seq))

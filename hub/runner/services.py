@@ -58,6 +58,7 @@ class Services(Struct, frozen=True, kw_only=True):
             title=record.title,
             policy=record.policy or agent.policy,
             memory=record.memory,
+            inherited=record.inherited,
         )
 
     def option_s(self, agent: str, name: str, default: float) -> float:

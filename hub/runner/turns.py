@@ -177,6 +177,7 @@ class RunningTurn:
             raise AgentUnavailable(f"The working directory {cwd} does not exist. Make it, or use another cwd.")
         if not self._recalled:
             await self._writer.persist(self._recall)
+        await self._turn.prepare(transport.capabilities)
         held = await self._connections.borrow(
             transport, self.session, after=self.taken.turn.previous, fresh=self._turn.adopted
         )

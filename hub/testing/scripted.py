@@ -28,7 +28,9 @@ class ScriptedTransport(Transport):
     on at the step where it stood.
     """
 
-    capabilities: frozenset[Capability] = frozenset({"interrupt", "steer", "resume", "questions", "permissions"})
+    capabilities: frozenset[Capability] = frozenset(
+        {"interrupt", "steer", "resume", "context", "questions", "permissions"}
+    )
 
     def __init__(self, name: str = "scripted", *, adopts: bool = False) -> None:
         self.name = name

@@ -20,7 +20,6 @@ from hub.asks import Answer, Answered, AskRequest, Settlement, WithdrawnAsk
 from hub.digests import digest_of
 from hub.errors import PluginError
 from hub.events import AnyEvent, By, Distillate, Event, MessageDelivered, Origin, Text, ToolFinished, Unknown
-from hub.modeltext import behind
 from hub.modelview import View, model_view
 from hub.runner.delivering import asking_plugins
 from hub.runner.delivery import Delivery
@@ -281,7 +280,7 @@ class FakeTurn:
     async def deliver(self, typist: Typist, message: Message | None = None) -> Verdict:
         """Deliver as the hub does, with ``verifiers`` for the ladder; locks hold in this process only."""
         self._alive("delivered")
-        words = message or behind(self._context, self.message)
+        words = message or self.message
         if message is None and self.delivered is not None:
             return self.delivered
         verify = asking_plugins(self._verifiers, self.session, words)

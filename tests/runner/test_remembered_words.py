@@ -9,12 +9,22 @@ import pytest
 from hub import ids
 from hub.config import RunnerConfig
 from hub.errors import NotFound
-from hub.events import ForkedFrom, SessionCreated, Text, ToolFinished, TurnCompleted, decode, line_of, now
+from hub.events import (
+    ForkedFrom,
+    SessionCreated,
+    Text,
+    ToolFinished,
+    TurnCompleted,
+    UserMessage,
+    decode,
+    line_of,
+    now,
+)
 from hub.forking import fork_lines
 from hub.modelview import AgentText, UserTurn, View
 from hub.store.records import SessionRecord
 from hub.testing.hub import TestHub, hub_config
-from hub.testing.scripted import ScriptedConnection
+from hub.testing.scripted import ScriptedConnection, ScriptedTransport
 from hub.transport import TurnContext
 from hub.turn import Ending
 from tests.runner.conftest import Hubs
@@ -127,3 +137,45 @@ async def test_a_fork_of_nothing_has_nothing_to_tell(hubs: Hubs) -> None:
         assert await hub.store.whole_log(ids.session_id()) == []
         with pytest.raises(NotFound):
             await hub.store.session(ids.session_id())
+
+
+async def test_a_transport_that_takes_no_context_gets_it_before_the_message(
+    hubs: Hubs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent that is only typed to has it in the words themselves; the log has the message as it was sent."""
+    async with hubs() as hub:
+        session = await hub.session()
+        await hub.run_turn(session, "hello")
+        fork = await forked(hub, session)
+        monkeypatch.setattr(ScriptedTransport, "capabilities", frozenset({"interrupt"}))
+        await hub.run_turn(fork, "and now?")
+        await hub.run_turn(fork, "again")
+        first, second = await said(hub, fork)
+        assert first.startswith("Echo: <earlier-conversation>")
+        assert first.endswith("\n\nand now?")
+        assert second == "Echo: again"
+        events = [decode(line_of(one.frame)) for one in await hub.store.whole_log(fork)]
+        assert [event.text for event in events if isinstance(event, UserMessage)] == ["hello", "and now?", "again"]
+
+
+async def test_what_a_fork_inherits_is_good_until_the_other_session_goes_on(
+    hubs: Hubs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent's memory is forked only as long as it is what was copied."""
+    seen: list[dict[str, str]] = []
+    run = ScriptedConnection.run
+
+    async def looking(self: ScriptedConnection, turn: TurnContext) -> Ending:
+        seen.append(dict(turn.session.inherited))
+        return await run(self, turn)
+
+    monkeypatch.setattr(ScriptedConnection, "run", looking)
+    async with hubs() as hub:
+        session = await hub.session()
+        await hub.run_turn(session, "hello")
+        early = await forked(hub, session, inherited={"own": "1"})
+        late = await forked(hub, session, inherited={"own": "1"})
+        await hub.run_turn(early, "now")
+        await hub.run_turn(session, "meanwhile")
+        await hub.run_turn(late, "now")
+    assert seen == [{}, {"own": "1"}, {}, {}]

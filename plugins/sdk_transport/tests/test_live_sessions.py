@@ -131,3 +131,38 @@ async def test_a_configuration_folder_of_its_own(tmp_path: Path) -> None:
             await FakeTurn("hello", session=session).play(connection)
             await connection.close()
     assert list((folder / "projects").rglob("*.jsonl"))
+
+
+async def test_a_fork_knows_what_was_said_and_the_session_nothing_of_the_fork(tmp_path: Path) -> None:
+    """The agent forks its own conversation: the model gets the history, nothing is put before the message, costs
+    are the turn's own, and both sessions go on apart."""
+    async with ScriptedAgent([reply("Noted.")], tmp_path) as agent:
+        first = await agent.play("my number is 7")
+        connection = await agent.transport.open(agent.forked())
+        fork = FakeTurn("which number?", session=agent.forked(), context="NOT-TWICE")
+        await fork.play(connection)
+        assert list(agent.model.turns[-1].prompts) == ["my number is 7", "which number?"]
+        again = fork.next("and again?")
+        await again.play(connection)
+        assert list(agent.model.turns[-1].prompts) == ["my number is 7", "which number?", "and again?"]
+        await connection.close()
+        await agent.play("two")
+        assert list(agent.model.turns[-1].prompts) == ["my number is 7", "two"]
+        assert "NOT-TWICE" not in str([turn.body for turn in agent.model.turns])
+    assert fork.remembered["sdk_session"] != first.remembered["sdk_session"]
+    assert not fork.problems
+    assert all((turn.judged.cost_usd or 0) > 0 for turn in (first, fork, again))
+
+
+async def test_a_fork_of_what_is_gone_is_told_what_was_said(tmp_path: Path) -> None:
+    """Without a conversation of its own to fork the agent gets the hub's words before the message."""
+    async with ScriptedAgent([reply("Noted.")], tmp_path) as agent:
+        await agent.play("one")
+        await agent.leave()
+        shutil.rmtree(tmp_path / "home" / ".claude" / "projects")
+        connection = await agent.transport.open(agent.forked())
+        fork = FakeTurn("two", session=agent.forked(), context="TOLD")
+        await fork.play(connection)
+        await connection.close()
+        assert agent.model.turns[-1].prompts == ("TOLD\n\ntwo",)
+    assert "sdk_forked" not in fork.remembered

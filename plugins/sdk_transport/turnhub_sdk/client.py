@@ -57,11 +57,13 @@ Item: TypeAlias = Message | Gone
 
 class Client:
     """A connected Claude Code. ``spent_usd`` is what its session has cost so far, as last told; ``prompt`` the
-    uuid of the last prompt that it was given."""
+    uuid of the last prompt that it was given; ``forked`` whether it knows what was said in the session that this
+    one was forked from."""
 
     def __init__(self, options: ClaudeAgentOptions, spent_usd: float = 0.0) -> None:
         self.spent_usd = spent_usd
-        self.session_id = options.resume
+        self.session_id = None if options.fork_session else options.resume
+        self.forked = options.fork_session
         self.prompt: str | None = None
         self.gone: Gone | None = None
         self._log = structlog.get_logger(__name__)

@@ -102,7 +102,7 @@ class SdkConnection(Connection):
             return self._client, None
         await turn.emit(Status(state="starting"))
         if self._starting is None:
-            self._starting = asyncio.create_task(self._start(turn.session.memory))
+            self._starting = asyncio.create_task(self._start(turn.session))
         stop = asyncio.create_task(wanted.wait())
         try:
             await asyncio.wait([self._starting, stop], return_when=asyncio.FIRST_COMPLETED)
@@ -119,18 +119,31 @@ class SdkConnection(Connection):
         last = turn.session.memory.get("sdk_prompt")
         return self._client is not None and last is not None and last != self._client.prompt
 
-    async def _start(self, memory: Mapping[str, str]) -> tuple[Client, str | None]:
+    async def _start(self, session: SessionInfo) -> tuple[Client, str | None]:
+        memory = session.memory
         resume = memory.get("sdk_session")
         if resume is None:
-            return await self._connect(None, 0.0), None
+            return await self._begin(session.inherited), None
         try:
-            return await self._connect(resume, float(memory.get("sdk_cost", "0"))), None
+            client = await self._connect(resume, float(memory.get("sdk_cost", "0")))
         except ConversationLost:
             self._log.warning("conversation_lost", agent_session=resume)
             return await self._connect(None, 0.0), _FORGOTTEN
+        client.forked = "sdk_forked" in memory
+        return client, None
 
-    async def _connect(self, resume: str | None, spent_usd: float) -> Client:
-        client = Client(self._sdk_options(resume), spent_usd)
+    async def _begin(self, inherited: Mapping[str, str]) -> Client:
+        """A process for a new conversation: a fork of the agent's own where it has one to fork."""
+        origin = inherited.get("sdk_session")
+        if origin is not None:
+            try:
+                return await self._connect(origin, 0.0, fork=True)  # a fork counts its costs from nothing
+            except ConversationLost:  # then it is told what was said, as any other agent is
+                self._log.warning("conversation_not_forked", agent_session=origin)
+        return await self._connect(None, 0.0)
+
+    async def _connect(self, resume: str | None, spent_usd: float, *, fork: bool = False) -> Client:
+        client = Client(self._sdk_options(resume, fork=fork), spent_usd)
         try:
             await client.connect(self._options.connect_s)
         except BaseException:
@@ -138,13 +151,14 @@ class SdkConnection(Connection):
             raise
         return client
 
-    def _sdk_options(self, resume: str | None) -> ClaudeAgentOptions:
+    def _sdk_options(self, resume: str | None, *, fork: bool) -> ClaudeAgentOptions:
         options = self._options
         return ClaudeAgentOptions(
             can_use_tool=self._broker.can_use_tool,
             cli_path=find_cli(options),
             cwd=Path(self._session.cwd),
             env=dict(self._environment()),
+            fork_session=fork,
             include_partial_messages=True,
             max_buffer_size=_BUFFER,
             model=options.model,

@@ -12,7 +12,7 @@ import structlog
 from claude_agent_sdk import Message, SystemMessage
 from msgspec import Struct
 
-from hub import Ending, Failed, Interrupted, Status, ToolFinished, TurnContext
+from hub import Ending, Failed, Interrupted, Status, ToolFinished, TurnContext, with_context
 from turnhub_sdk.broker import Broker
 from turnhub_sdk.client import Client, Gone
 from turnhub_sdk.mapping import TurnMap
@@ -89,8 +89,11 @@ class Run:
         await self._turn.remember(sdk_prompt=self._uuid)
         if self._wanted.is_set():
             return Interrupted(by=self._by())
+        message = self._turn.message
+        if not self._client.forked:
+            message = with_context(await self._turn.context(), message)
         try:
-            await self._client.send(self._turn.message.text, self._uuid, literal=self._turn.message.literal)
+            await self._client.send(message.text, self._uuid, literal=message.literal)
         except Exception as error:  # noqa: BLE001 - the SDK raises bare Exceptions too
             self._log.warning("prompt_failed", error=type(error).__name__)
             return Gone("Claude Code ended before it took the message.")
@@ -145,7 +148,8 @@ class Run:
         await self._broker.note(finished, running=_works_again(message))
         if self._client.session_id is not None and self._client.session_id != self._known:
             self._known = self._client.session_id
-            await self._turn.remember(sdk_session=self._known)
+            forked = {"sdk_forked": "1"} if self._client.forked else {}
+            await self._turn.remember(sdk_session=self._known, **forked)
 
     def _dead(self, gone: Gone) -> Ending | Gone:
         if self._stalled is not None:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
+
 from hub import Connection, SessionInfo
 from hub.testing import FakeTurn, ScriptedModel, claude_environment, make_session
 from turnhub_sdk.transport import SdkTransport
@@ -17,7 +19,8 @@ class ScriptedAgent:
     """One session with an agent whose model follows ``script``. An asynchronous context manager.
 
     ``folder`` holds everything: ``cwd``, the agent's home, its state. ``options`` are the agent's. Turns
-    follow one another and remember, as in a hub.
+    follow one another and remember, as in a hub; :meth:`forked` is another session that inherits what was
+    remembered.
     """
 
     def __init__(self, script: Any, folder: Path, **options: Any) -> None:
@@ -88,6 +91,10 @@ class ScriptedAgent:
     def _is_written(self, text: str) -> bool:
         transcripts = (self._folder / "home").rglob("*.jsonl")
         return any(text in path.read_text(encoding="utf-8") for path in transcripts)
+
+    def forked(self) -> SessionInfo:
+        """A new session that goes on from this one."""
+        return msgspec.structs.replace(self.session, id=make_session().id, memory={}, inherited=dict(self._memory))
 
     def turn(self, text: str, **details: Any) -> FakeTurn:
         """The session's next turn, not played yet; ``details`` as for FakeTurn."""

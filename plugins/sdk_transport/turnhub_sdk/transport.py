@@ -23,7 +23,9 @@ class SdkTransport(Transport):
     """Runs turns against Claude Code, through the Claude Agent SDK."""
 
     name: str = "sdk"
-    capabilities: frozenset[Capability] = frozenset({"interrupt", "resume", "questions", "permissions"})
+    capabilities: frozenset[Capability] = frozenset(
+        {"interrupt", "resume", "fork", "context", "questions", "permissions"}
+    )
 
     def __init__(self) -> None:
         self._shared = contextlib.AsyncExitStack()
