@@ -34,6 +34,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str, str]]] = {
     "grants": ("grants", "grants", "List what a session may without asking; take it back."),
     "token": ("token", "token", "Show the token; make, list and revoke others."),
 }
+    "memory": ("memory", "memory", "Show what is kept of a session's turns."),
 
 
 class Commands(click.Group):

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 @click.option("--title", help="What it is about.")
 @click.option("--cwd", help="The agent's working directory, as the hub sees it.")
 @click.option("--policy", help="The policy bundle, if not the agent's own.")
+@click.option("--sensitive", is_flag=True, help="Let no model elsewhere make memories of its turns.")
 @hub_command
-def new(caller: Caller, agent: str, title: str | None, cwd: str | None, policy: str | None) -> None:
+def new(caller: Caller, agent: str, **given: Any) -> None:
     """Open a session with AGENT and print its id."""
 
     async def work(client: Client) -> int:
-        session = await client.new_session(agent, title=title, cwd=cwd, policy=policy)
+        session = await client.new_session(agent, **given)
         if caller.out.json:
             caller.out.document(session)
         else:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
+from hub.client.copies import Copies
 from hub.client.discover import Address
 from hub.client.errors import ClientError, HubNotReachable
 from hub.client.stream import Patience, Received, checked, reason_of, received
@@ -26,7 +27,7 @@ class _Page(msgspec.Struct):
     next: int | None = None
 
 
-class Client:
+class Client(Copies):
     """A connection to the hub at ``address``; use it as a context manager.
 
     Every method raises ProblemError where the hub refuses and HubNotReachable where none answers. ``timeout_s``
@@ -72,10 +73,16 @@ class Client:
         return await self._list("/v1/sessions", {"limit": limit, "before": before})
 
     async def new_session(
-        self, agent: str, *, title: str | None = None, cwd: str | None = None, policy: str | None = None
+        self,
+        agent: str,
+        *,
+        title: str | None = None,
+        cwd: str | None = None,
+        policy: str | None = None,
+        sensitive: bool = False,
     ) -> Json:
-        """A new session with ``agent``."""
-        given = {"agent": agent, "title": title, "cwd": cwd, "policy": policy}
+        """A new session with ``agent``. ``sensitive``: its turns go to no model elsewhere for distillation."""
+        given = {"agent": agent, "title": title, "cwd": cwd, "policy": policy, "sensitive": sensitive or None}
         body = {key: value for key, value in given.items() if value is not None}
         return await self._json("POST", "/v1/sessions", body, {"Idempotency-Key": request_id()})
 
@@ -142,6 +149,10 @@ class Client:
         """Take a grant back."""
         await self._request("DELETE", f"{_session(session_id)}/grants/{quote(grant_id, safe='')}")
 
+    async def memory(self, session_id: str) -> Json:
+        """What is kept of the session's turns, newest last, and the turns that wait for their distillation."""
+        return await self._json("GET", f"{_session(session_id)}/memory")
+
     async def interrupt(self, session_id: str) -> Json:
         """Ask for the end of the running turn."""
         return await self._json("POST", f"{_session(session_id)}/interrupt", {})
@@ -199,12 +210,21 @@ class Client:
         body: Json | None = None,
         headers: Mapping[str, str] | None = None,
         params: Mapping[str, Any] | None = None,
+        *,
+        content: bytes | None = None,
+        timeout_s: float | None = None,
     ) -> httpx.Response:
         headers = {"Accept": "application/json", **(headers or {})}
         given = {key: value for key, value in (params or {}).items() if value is not None}
         try:
             response = await self._http.request(
-                method, path, json=body, headers=headers, params=given, timeout=self._timeout
+                method,
+                path,
+                json=body,
+                content=content,
+                headers=headers,
+                params=given,
+                timeout=self._timeout if timeout_s is None else httpx.Timeout(timeout_s),
             )
         except httpx.TransportError as error:
             raise HubNotReachable(reason_of(error)) from None

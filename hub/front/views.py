@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from hub.asks import AskRecord
-from hub.events import AnyEvent, ForkedFrom
+from hub.events import AnyEvent, Distillate, ForkedFrom
 from hub.items import Items
 from hub.store.overview import SessionSummary, StoreHealth
 from hub.store.records import QueuedMessage, RunnerRecord, SessionRecord, TurnRecord
@@ -28,20 +28,24 @@ OnBusy = Literal["reject", "attach", "queue", "steer", "interrupt"]
 
 
 class NewSession(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body that makes a session. ``cwd``: relative to the agent's own. ``policy`` wants scope approve."""
+    """The body that makes a session. ``cwd``: relative to the agent's own. ``policy`` wants scope approve.
+    ``sensitive``: its turns go to no model elsewhere for distillation."""
 
     agent: Name
     title: Title | None = None
     cwd: Directory | None = None
     policy: Name | None = None
+    sensitive: bool = False
 
 
 class SessionChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body that changes a session; null clears. ``policy`` wants scope approve."""
+    """The body that changes a session; null clears. ``policy`` wants scope approve, and so does to take
+    ``sensitive`` away."""
 
     title: Title | UnsetType | None = UNSET
     policy: Name | UnsetType | None = UNSET
     archived: bool | UnsetType = UNSET
+    sensitive: bool | UnsetType = UNSET
 
 
 class NewMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -143,6 +147,7 @@ class SessionView(Struct, frozen=True, kw_only=True):
     created_at: str
     updated_at: str
     archived: bool
+    sensitive: bool
     forked_from: ForkedFrom | None
     imported_from: str | None
 
@@ -235,6 +240,32 @@ class Frame(Struct, frozen=True, kw_only=True):
     data: EventLine
     id: str | None = None
     retry: int | None = None
+
+
+class DistillProblem(Struct, frozen=True, kw_only=True):
+    """What a route to a turn's memory failed at."""
+
+    code: str
+    message: str
+
+
+class Remembered(Struct, frozen=True, kw_only=True):
+    """What was made of one turn: a memory, by which route and model; or a failure; or both, where a lesser route
+    stood in for the one that failed."""
+
+    turn_id: str
+    at: str
+    distillate: Distillate | None = None
+    route: str | None = None
+    model: str | None = None
+    failure: DistillProblem | None = None
+
+
+class SessionMemory(Struct, frozen=True, kw_only=True):
+    """What is kept of a session's turns, newest last; and the turns that wait for their distillation."""
+
+    memory: tuple[Remembered, ...]
+    pending: tuple[str, ...]
 
 
 class Problem(Struct, frozen=True, kw_only=True):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hub.testing.model_wire import (
         ModelRequest,
     )
+    from hub.testing.openai_model import Completion, ScriptedOpenAI
     from hub.testing.process import HubProcess, hub_process
     from hub.testing.rehearsal import (
         RehearsalModel,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsgiTransport",
+    "Completion",
     "Cut",
     "Drop",
     "EventRules",
@@ -72,6 +74,7 @@ __all__ = [
     "Say",
     "Scenarios",
     "ScriptedModel",
+    "ScriptedOpenAI",
     "ScriptedTransport",
     "Silence",
     "Stall",
@@ -121,6 +124,8 @@ _HOME: Final[dict[str, str]] = {
     "Cut": "model_script",
     "claude_environment": "model_agent",
     "ScriptedModel": "model",
+    "Completion": "openai_model",
+    "ScriptedOpenAI": "openai_model",
     "EventRules": "rules",
     "Scenarios": "contract",
     "ScriptedTransport": "scripted",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from hub.front.operations import Operation
-from hub.front.routes import asks, copies, grants, messages, outputs, sessions, streams, system
+from hub.front.routes import asks, copies, grants, memory, messages, outputs, sessions, streams, system
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *system.OPERATIONS,
@@ -15,5 +15,6 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *streams.OPERATIONS,
     *asks.OPERATIONS,
     *grants.OPERATIONS,
+    *memory.OPERATIONS,
     *outputs.OPERATIONS,
 )

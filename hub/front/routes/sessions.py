@@ -51,6 +51,7 @@ async def create_session(call: Call[views.NewSession, Any]) -> Answer:
         policy=agent.policy if body.policy is None else body.policy,
         title=body.title,
         cwd=_directory(agent.cwd, body.cwd),
+        sensitive=body.sensitive,
     )
     granted = [allowlisted(entry) for entry in agent.approval_allowlist]
     created, _ = await services.store.create_session(record, granted)
@@ -91,7 +92,7 @@ async def show_session(call: Call[Any, Any]) -> Answer:
     errors=["not_found", "unknown_policy"],
 )
 async def change_session(call: Call[views.SessionChanges, Any]) -> Answer:
-    """Change a session's title or policy, or archive it. What is not named stays as it is."""
+    """Change a session's title, policy or sensitivity, or archive it. What is not named stays as it is."""
     body, store, name = call.body, call.services.store, session_id(call.path["id"])
     changes: dict[str, str] = {}
     if body.title is not UNSET:
@@ -103,6 +104,10 @@ async def change_session(call: Call[views.SessionChanges, Any]) -> Answer:
         changes["policy"] = body.policy or ""
     if body.archived is not UNSET:
         changes["archived"] = "1" if body.archived else "0"
+    if body.sensitive is not UNSET:
+        if not body.sensitive:
+            require(call.token, "approve")
+        changes["sensitive"] = "1" if body.sensitive else "0"
     record = await store.patch_session(name, changes) if changes else await store.session(name)
     return Answer(200, views.session_view(record))
 
