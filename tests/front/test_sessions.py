@@ -34,7 +34,18 @@ async def test_a_session_is_made_with_what_its_agent_has(door: Door, tmp_path: P
     assert response.status_code == 201
     assert response.headers["location"] == f"/v1/sessions/{session['id']}"
     assert set(session) == {
-        *("id", "agent", "transport", "policy", "title", "cwd", "created_at", "updated_at", "archived"),
+        *(
+            "id",
+            "agent",
+            "transport",
+            "policy",
+            "title",
+            "cwd",
+            "created_at",
+            "updated_at",
+            "archived",
+            "sensitive",
+        ),
         *("forked_from", "imported_from"),
     }
     assert (session["transport"], session["policy"], session["title"]) == ("scripted", "careful", "Tea")
