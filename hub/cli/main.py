@@ -29,12 +29,15 @@ _COMMANDS: Final[Mapping[str, tuple[str, str, str]]] = {
     "retry": ("talk", "retry", "Try the last message again and watch."),
     "interrupt": ("talk", "interrupt", "Stop the running turn of a session."),
     "show": ("sessions", "show", "Show a session's conversation."),
+    "fork": ("copies", "fork", "Open a session that goes on from another."),
+    "export": ("copies", "export", "Write a session to a file, for people or for hubs."),
+    "import": ("copies", "import_session", "Read such a file into a new session."),
     "asks": ("lists", "asks", "List what agents wait for."),
     "answer": ("answer", "answer", "Answer a permission or a question."),
+    "memory": ("memory", "memory", "Show what is kept of a session's turns."),
     "grants": ("grants", "grants", "List what a session may without asking; take it back."),
     "token": ("token", "token", "Show the token; make, list and revoke others."),
 }
-    "memory": ("memory", "memory", "Show what is kept of a session's turns."),
 
 
 class Commands(click.Group):

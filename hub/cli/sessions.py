@@ -36,11 +36,16 @@ def new(caller: Caller, agent: str, **given: Any) -> None:
 
 @click.command()
 @click.argument("session")
+@click.option("--tool", metavar="TOOL_ID", help="Show what this tool gave back, in full while it is kept.")
+@click.option("--turn", metavar="TURN_ID", help="The turn of that tool; default: the newest that has it.")
 @hub_command
-def show(caller: Caller, session: str) -> None:
-    """Show the conversation of SESSION, as it stands."""
+def show(caller: Caller, session: str, tool: str | None, turn: str | None) -> None:
+    """Show the conversation of SESSION, as it stands; or what one of its tools gave back."""
 
     async def work(client: Client) -> int:
+        if tool is not None:
+            _output(caller.out, await client.tool_output(session, tool, turn))
+            return DONE
         snapshot = await client.session(session)
         if caller.out.json:
             caller.out.document(snapshot)
@@ -51,6 +56,15 @@ def show(caller: Caller, session: str) -> None:
         return DONE
 
     caller.run(work)
+
+
+def _output(out: Output, found: dict[str, Any]) -> None:
+    if out.json:
+        out.document(found)
+        return
+    out.line(found["text"])
+    if found["truncated"]:
+        out.talk(f"The beginning of {found['bytes']} bytes; the rest was too much to be kept.", "yellow")
 
 
 def _item(out: Output, item: dict[str, Any]) -> None:
@@ -77,8 +91,10 @@ def _block(out: Output, block: dict[str, Any]) -> None:
         case "reasoning":
             out.line(f"· {one_line(block['text'])}")
         case "tool":
-            digest = (block.get("digest") or {}).get("text", "")
-            out.line(f"▸ {tool_line(block['name'], block['input'])} [{block['status']}] {one_line(digest, 120)}")
+            digest = block.get("digest") or {}
+            told = one_line(digest.get("text", ""), 120)
+            more = f" (all of it: --tool {one_line(block['tool_id'])})" if digest.get("truncated") else ""
+            out.line(f"▸ {tool_line(block['name'], block['input'])} [{block['status']}] {told}{more}")
 
 
 def _ending(out: Output, item: dict[str, Any]) -> None:
