@@ -7,7 +7,7 @@ import asyncio
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -248,7 +248,16 @@ CASES: Final = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+ALWAYS: Final = ("bash-deny", "edit-allow", "choice", "words", "form", "choices-and-words")
+TYPED_ALWAYS: Final = ("bash-allow", "form")
+
+
+def some(names: Iterable[str], always: Collection[str]) -> list[Any]:
+    """All cases, of which ``always`` are run each time, and the others by ``make full``."""
+    return [pytest.param(name, marks=() if name in always else pytest.mark.full) for name in names]
+
+
+@pytest.mark.parametrize("name", some(CASES, ALWAYS))
 async def test_an_answer_over_the_hub_is_what_the_model_is_told(scene: Scene, name: str) -> None:
     """Exactly that, by the hook or by keys; the hub knows that the agent took it; it was one ask."""
     case = CASES[name]
@@ -265,7 +274,7 @@ async def test_an_answer_over_the_hub_is_what_the_model_is_told(scene: Scene, na
         assert not (scene.world.cwd / "new.py").exists()
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.keys])
+@pytest.mark.parametrize("name", some((name for name, case in CASES.items() if case.keys), TYPED_ALWAYS))
 async def test_an_answer_at_the_keyboard_settles_the_ask(scene: Scene, name: str) -> None:
     """It is settled by ``keyboard``, with that answer, and the model is told that."""
     case = CASES[name]

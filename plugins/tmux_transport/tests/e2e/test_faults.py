@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -131,7 +131,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(scope="module", params=["hooks", "no hooks"])
+@pytest.fixture(scope="module", params=["hooks", pytest.param("no hooks", marks=pytest.mark.full)])
 async def lasting(
     request: pytest.FixtureRequest, lasting_worlds: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Scene]:
@@ -154,6 +154,14 @@ async def scene(lasting: Scene) -> AsyncIterator[Scene]:
     assert set(known) == set(lasting.world.prompts()) & set(known)
 
 
+ALWAYS: Final = {("agent", "pasted"), ("pane", "submit"), ("server", "submitted")}
+
+
+def some(cases: Iterable[str], *always: str) -> list[Any]:
+    """All cases, of which ``always`` are run each time, and the others by ``make full``."""
+    return [pytest.param(case, marks=() if case in always else pytest.mark.full) for case in cases]
+
+
 HARMLESS: Final[dict[str, tuple[Step, Party]]] = {
     "copy mode before": ("paste", Scene.copies),
     "copy mode after the paste": ("pasted", Scene.copies),
@@ -167,7 +175,7 @@ HARMLESS: Final[dict[str, tuple[Step, Party]]] = {
 }
 
 
-@pytest.mark.parametrize("fault", HARMLESS)
+@pytest.mark.parametrize("fault", some(HARMLESS, "copy mode after the paste", "wider right before Enter"))
 async def test_what_does_not_keep_a_message_away_does_not_double_it_either(scene: Scene, fault: str) -> None:
     """It is submitted, once, and its turn is told to its end."""
     step, act = HARMLESS[fault]
@@ -201,7 +209,7 @@ FATAL: Final[dict[str, tuple[Step, Party]]] = {
 }
 
 
-@pytest.mark.parametrize("fault", FATAL)
+@pytest.mark.parametrize("fault", some(FATAL, "a person types right before Enter", "tiny after the paste"))
 async def test_what_keeps_a_message_away_is_told_and_the_message_goes_when_it_is_gone(
     scene: Scene, fault: str
 ) -> None:
@@ -217,7 +225,7 @@ async def test_what_keeps_a_message_away_is_told_and_the_message_goes_when_it_is
     await scene.clears()
 
 
-@pytest.mark.parametrize("lost", ["paste", "submit"])
+@pytest.mark.parametrize("lost", some(["paste", "submit"], "submit"))
 async def test_keys_that_never_arrive_are_told(scene: Scene, lost: Step) -> None:
     """Without the paste nothing is submitted; without Enter the text sits there, and is said to."""
     text = f"{scene.name}, never arrives: {lost}"
@@ -231,7 +239,7 @@ async def test_keys_that_never_arrive_are_told(scene: Scene, lost: Step) -> None
     await scene.settle()
 
 
-@pytest.mark.parametrize("step", ["paste", "pasted", "submit"])
+@pytest.mark.parametrize("step", some(["paste", "pasted", "submit"], "submit"))
 async def test_a_dialog_that_opens_blocks_and_is_not_confirmed(scene: Scene, step: Step) -> None:
     """A command that a person at the keyboard asked for wants to be allowed just then: neither paste nor Enter
     answers. When it is answered, the message goes."""
@@ -261,10 +269,15 @@ KILLS: Final[dict[str, Party]] = {
     "server": Scene.kills_server,
     "agent": Scene.kills_agent,
 }
+STEPS: Final[tuple[Step, ...]] = ("paste", "pasted", "submit", "submitted")
+KILLED: Final = [
+    pytest.param(killed, step, marks=() if (killed, step) in ALWAYS else pytest.mark.full)
+    for killed in KILLS
+    for step in STEPS
+]
 
 
-@pytest.mark.parametrize("step", ["paste", "pasted", "submit", "submitted"])
-@pytest.mark.parametrize("killed", KILLS)
+@pytest.mark.parametrize(("killed", "step"), KILLED)
 async def test_who_is_killed_during_a_delivery_is_dead_and_comes_again(
     scene: Scene, killed: str, step: Step
 ) -> None:
@@ -281,7 +294,7 @@ async def test_who_is_killed_during_a_delivery_is_dead_and_comes_again(
     assert "are you there" in str(scene.world.model.turns[-1].body)
 
 
-@pytest.mark.parametrize("killed", KILLS)
+@pytest.mark.parametrize("killed", some(KILLS, "agent"))
 async def test_who_is_killed_in_the_middle_of_a_turn_is_dead_and_comes_again(scene: Scene, killed: str) -> None:
     """What was told stays, the open ask is withdrawn, the tool is closed, no command runs."""
     turn: FakeTurn = scene.world.turn(f"BASH {killed}")
@@ -310,7 +323,14 @@ async def test_a_persons_draft_stands_there_again_after_the_turn(scene: Scene) -
     await scene.clears()
 
 
-@pytest.mark.parametrize("act", [Scene.copies, Scene.narrows, Scene.shrinks], ids=["copy mode", "narrow", "tiny"])
+@pytest.mark.parametrize(
+    "act",
+    [
+        pytest.param(Scene.copies, marks=pytest.mark.full, id="copy mode"),
+        pytest.param(Scene.narrows, id="narrow"),
+        pytest.param(Scene.shrinks, marks=pytest.mark.full, id="tiny"),
+    ],
+)
 async def test_whatever_a_person_does_to_the_pane_a_turn_is_told_to_its_end(scene: Scene, act: Party) -> None:
     """Scrolled back or resized while the agent speaks: the whole text, and an ending in time."""
     turn: FakeTurn = scene.world.turn(f"LONG, {scene.name}, {act.__name__}")
@@ -325,7 +345,10 @@ async def test_whatever_a_person_does_to_the_pane_a_turn_is_told_to_its_end(scen
     await scene.goes(f"{scene.name}, after {act.__name__} in the middle")
 
 
-@pytest.mark.parametrize("act", [Scene.copies, Scene.shrinks], ids=["copy mode", "tiny"])
+@pytest.mark.parametrize(
+    "act",
+    [pytest.param(Scene.copies, id="copy mode"), pytest.param(Scene.shrinks, marks=pytest.mark.full, id="tiny")],
+)
 async def test_an_answer_meant_for_a_dialog_reaches_it_or_nothing(scene: Scene, act: Party) -> None:
     """Denied while the person has scrolled back, or the pane shows next to nothing: the command does not run, and
     the turn ends as soon as the pane is as it was."""
@@ -347,7 +370,7 @@ async def test_an_answer_meant_for_a_dialog_reaches_it_or_nothing(scene: Scene, 
     await scene.goes(f"{scene.name}, after a denial, {act.__name__}")
 
 
-@pytest.mark.parametrize("when", ["before", "in the middle"])
+@pytest.mark.parametrize("when", some(["before", "in the middle"], "in the middle"))
 async def test_without_the_listener_a_turn_is_told_by_transcript_and_screen(worlds: Any, when: str) -> None:
     """The port that the hooks are posted to is closed: an ask is answered by keys, texts and ending come, the next
     message goes; and where somebody listens again, hooks tell again."""

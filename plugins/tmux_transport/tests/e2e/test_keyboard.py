@@ -18,6 +18,9 @@ from hub.testing import FakeIdle, FakeTurn, allow, make_session
 
 pytestmark = pytest.mark.anyio
 HOOKS = pytest.mark.parametrize("hooks", [True, False], ids=["hooks", "no hooks"])
+HOOKS_FIRST = pytest.mark.parametrize(
+    "hooks", [pytest.param(True, id="hooks"), pytest.param(False, marks=pytest.mark.full, id="no hooks")]
+)
 
 
 @asynccontextmanager
@@ -76,7 +79,7 @@ async def test_a_prompt_of_the_keyboard_is_a_turn(worlds: Any, hooks: bool) -> N
     assert not [problem for one in (first, turn, last) for problem in one.problems]
 
 
-@HOOKS
+@HOOKS_FIRST
 async def test_a_prompt_of_the_keyboard_asks_as_any_other(worlds: Any, hooks: bool) -> None:
     """A permission in it is an ask, answered from the hub."""
     world = worlds(hooks=hooks)
@@ -92,7 +95,7 @@ async def test_a_prompt_of_the_keyboard_asks_as_any_other(worlds: Any, hooks: bo
         assert turn.asks[0].delivered
 
 
-@HOOKS
+@HOOKS_FIRST
 async def test_a_prompt_that_waited_for_a_turn_of_the_hub_is_a_turn_of_its_own(worlds: Any, hooks: bool) -> None:
     """Typed while the hub's turn runs, it goes into the agent's own queue; the hub's turn ends with its own words,
     and the typed one is told of afterwards, with its own answer."""
