@@ -30,6 +30,7 @@ from turnhub_tmux.questions import ASKED, CALLS
 from turnhub_tmux.requests import (
     START_UP,
     agreed,
+    behind,
     by_keyboard,
     decision_of,
     is_about,
@@ -177,8 +178,22 @@ class Asker:
             dialog = shown.screen.dialog
             if dialog is not None and is_about(dialog, request):
                 self._begin(begun(self._inherited(dialog) or request, dialog=dialog))
+                self._follow(request, dialog)
             else:
                 self._begin(_foreign(request))
+
+    def _follow(self, request: AskRequest, dialog: Dialog) -> None:
+        """The very same calls, made at once with this one, whose dialogs wait behind its dialog: they are asked
+        about beside it, not after it."""
+        like = [
+            call
+            for call in self._pending
+            if (call.name, call.input) == (request.tool, request.input)
+            and call.tool_use_id != request.tool_id
+            and all(one.request.tool_id != call.tool_use_id for one in self._open)
+        ]
+        for call in like[: behind(dialog) if request.tool_id else 0]:
+            self._begin(begun(replace(request, tool_id=call.tool_use_id)))
 
     def _miss(self, found: Iterable[AskRequest]) -> None:
         """What only a plugin sees is over when it does not see it any more."""
@@ -234,7 +249,7 @@ class Asker:
 
     async def _run(self, one: OpenAsk) -> None:
         answer = await self._turn.ask(one.request, one.elsewhere)
-        if isinstance(answer, Answered) and answer.settlement.by.kind == "keyboard":
+        if isinstance(answer, Answered) and _there(answer.settlement):
             await self._turn.ask_delivered(answer.ask_id)
             return
         one.answering = True
@@ -313,6 +328,11 @@ def _foreign(request: AskRequest) -> OpenAsk:
 def _is_one(one: OpenAsk, request: AskRequest, asked: PermissionAsked | None) -> bool:
     """Whether an open ask is this request. Of two calls of the same words each has a hook of its own."""
     return (asked is None or one.asked is None) and same(one.request, request)
+
+
+def _there(settlement: Settlement) -> bool:
+    """Whether this very dialog was answered at the keyboard; not another one, whose answer counts for it, too."""
+    return settlement.by.kind == "keyboard" and settlement.by.rule is None
 
 
 def _looks(screen: Screen) -> str:

@@ -49,11 +49,18 @@ class Keys:
                 hold.check()
                 await self._stroke(stroke, sight)
                 after = await self._change(sight, _MOVE_S if _is_move(stroke) else _TAKE_S)
+                if _answers(stroke, dialog) and self._is_another(after, dialog):
+                    break
                 tries = 0 if _look_of(after) != _look_of(sight) else tries + 1
                 if tries >= (_TRIES if _is_move(stroke) else 2):
                     raise NotTaken("The dialog does not react to keys. Answer it in the terminal.")
                 sight = after
         return self._pressed
+
+    def _is_another(self, sight: Sight, before: Dialog) -> bool:
+        """Whether the dialog has made room for one like it, about the same: that one is not ours to answer."""
+        now = self._dialog(sight)
+        return now is not None and now.fingerprint != before.fingerprint
 
     async def _usable(self) -> Sight:
         """The sight of the dialog, as soon as it shows."""
@@ -104,6 +111,11 @@ class Keys:
 
 def _is_move(stroke: Stroke) -> bool:
     return isinstance(stroke, Key) and stroke.name in _MOVES
+
+
+def _answers(stroke: Stroke, dialog: Dialog) -> bool:
+    """Whether this stroke is the last one for a dialog of one page."""
+    return isinstance(stroke, Key) and not _is_move(stroke) and dialog.kind in ("permission", "plan")
 
 
 def _look_of(sight: Sight) -> object:

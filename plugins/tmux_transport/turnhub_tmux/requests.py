@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -33,6 +34,7 @@ _SUBJECTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _CHAT: Final = "Chat about this"
 _CLARIFIES: Final = "wants to clarify these questions"
+_COUNTER: Final = re.compile(r"\s{2,}(\d{1,3}) of (\d{1,3})$")
 _TITLES: Final[Mapping[str, str]] = {"bash command": "Bash", "fetch": "WebFetch", "web search": "WebSearch"}
 
 
@@ -78,8 +80,8 @@ def _rationale(given: Mapping[str, Any]) -> str | None:
 def of_dialog(dialog: Dialog) -> AskRequest:
     """The ask that a dialog on the screen is, as far as the screen tells."""
     if dialog.kind in ("permission", "plan"):
-        title = folded(dialog.title)
-        tool = "ExitPlanMode" if dialog.kind == "plan" else _TITLES.get(title, dialog.title or "permission")
+        title = _COUNTER.sub("", dialog.title)
+        tool = "ExitPlanMode" if dialog.kind == "plan" else _TITLES.get(folded(title), title or "permission")
         given = {"command": dialog.command} if dialog.command else {"shown": dialog.text}
         subject = dialog.command or dialog.text
         return AskRequest(
@@ -106,6 +108,12 @@ def of_dialog(dialog: Dialog) -> AskRequest:
         source="pane",
         refuses=refusals(dialog),
     )
+
+
+def behind(dialog: Dialog) -> int:
+    """How many more dialogs wait behind this one, as its title counts them (``Read file   1 of 3``)."""
+    found = _COUNTER.search(dialog.title)
+    return 0 if found is None else max(0, int(found[2]) - int(found[1]))
 
 
 def refusals(dialog: Dialog) -> tuple[Refusal, ...]:
