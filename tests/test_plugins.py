@@ -331,7 +331,7 @@ def test_transports_need_not_inherit() -> None:
         (altered(name="a b"), "transport 'a b': `name` has to be"),
         (altered(name=3), "SimpleNamespace: `name` has to be"),
         (altered(capabilities={"steer"}), "`capabilities` has to be a frozenset"),
-        (altered(capabilities=frozenset({"fly"})), "there is no capability 'fly'; there are adopt, fork"),
+        (altered(capabilities=frozenset({"fly"})), "there is no capability 'fly'; there are adopt, context, fork"),
         (altered(open=None), "it has no method `open`. Subclass hub.Transport"),
         (altered(open=lambda session: None), "`open` has to be `async def`"),
         (altered(open=closes), "`open` has to be callable as `open(self, session)`"),

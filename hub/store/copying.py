@@ -77,6 +77,10 @@ class Copies(StoreBase):
         with clear_errors():
             raw: Hash = await self.redis.execute_command("HGETALL", keys.session_key("session", record.id))
         stored = session_record(record.id, fields_of(raw))
-        if (stored.agent, stored.forked_from) != (record.agent, record.forked_from):
+        if (stored.agent, _origin(stored)) != (record.agent, _origin(record)):
             raise IdempotencyMismatch("This Idempotency-Key made another session. Use a new key.")
         return stored, status == "ok"
+
+
+def _origin(record: SessionRecord) -> str | None:
+    return record.forked_from.session_id if record.forked_from else None

@@ -117,10 +117,12 @@ async def test_a_fork_takes_no_consent_along(door: Door) -> None:
 
 
 async def test_the_same_key_makes_one_fork(door: Door) -> None:
-    """Repeated with its key it is the same session; another session's key is refused."""
+    """Repeated with its key it is the same session, also when the other one has gone on meanwhile; another
+    session's key is refused."""
     session, other = await talked(door, "one"), await talked(door, "two")
     key = {"Idempotency-Key": "k"}
     first = await door.client.post(f"/v1/sessions/{session}/fork", headers=key)
+    await door.desk.finish(await door.running(session, "meanwhile"))
     again = await door.client.post(f"/v1/sessions/{session}/fork", headers=key)
     assert (first.status_code, first.json()["id"]) == (again.status_code, again.json()["id"])
     refused = await door.client.post(f"/v1/sessions/{other}/fork", headers=key)

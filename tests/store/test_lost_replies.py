@@ -13,6 +13,7 @@ import pytest
 
 import hub.store
 from hub import ids
+from hub.archive import line_of_event
 from hub.asks import AskRecord, grant_id
 from hub.errors import Fenced, NotFound, StoreUnavailable
 from hub.events import By, DistillFailed
@@ -279,7 +280,37 @@ async def _distill_done(desk: Desk) -> Case:
     return turn.session.id, lambda s: s.distilled(turn, [failed], "A title"), 1, lambda answer: answer is True
 
 
+async def _copy(desk: Desk) -> Case:
+    session_id = ids.session_id()
+    record = SessionRecord(id=session_id, agent="a", transport="t")
+    lines = [
+        line_of_event(seq, {"type": "session_created", "session_id": session_id, "agent": "a", "transport": "t"})
+        for seq in (1, 2)
+    ]
+    copy = lambda store: store.copy_session(record, lines, [("Bash", "ls")])  # noqa: E731
+    return session_id, copy, 2, lambda answer: answer[1] is True
+
+
+async def _keep_output(desk: Desk) -> Case:
+    claim = (await desk.taken()).claim
+    return claim.session_id, lambda s: s.keep_output(claim, "tool", "x"), 0, lambda answer: answer is None
+
+
+async def _output(desk: Desk) -> Case:
+    claim = (await desk.taken()).claim
+    await desk.store.keep_output(claim, "tool", "x")
+    return (
+        claim.session_id,
+        lambda s: s.output(claim.session_id, claim.turn_id, "tool"),
+        0,
+        lambda text: text == "x",
+    )
+
+
 CASES = {
+    "copy": _copy,
+    "keep_output": _keep_output,
+    "output": _output,
     "mark": _mark,
     "distill_claim": _distill_claim,
     "distill_release": _distill_release,
