@@ -20,6 +20,7 @@ from hub.runner.remembering import remembered, title_of, written
 from hub.runner.sensitive import distills
 from hub.runner.services import Services
 from hub.runner.sound import said
+from hub.runner.writer import AWAY, RETRY_S
 from hub.store.distilling import Undistilled
 
 _LOOK_S: Final = 5.0
@@ -103,8 +104,7 @@ class Distilling:
         keeping = asyncio.create_task(self._keep(turn))
         try:
             made = await self._made(turn)
-            ours = await self._services.store.distilled(turn, written(turn, made), title_of(made))
-            if ours and made is not None:
+            if await self._write(turn, made) and made is not None:
                 self._services.metrics.distilled(made.route, made.failure.code if made.failure else "")
         except asyncio.CancelledError:
             await self._let_go(turn)
@@ -112,6 +112,16 @@ class Distilling:
         finally:
             keeping.cancel()
             await asyncio.wait({keeping})
+
+    async def _write(self, turn: Undistilled, made: Distilled | None) -> bool:
+        """Write what was made, however long the store is away: making it again would cost again. Whether it was
+        ours to write."""
+        events, title = written(turn, made), title_of(made)
+        while True:
+            try:
+                return await self._services.store.distilled(turn, events, title)
+            except AWAY:
+                await asyncio.sleep(RETRY_S)
 
     async def _made(self, turn: Undistilled) -> Distilled | None:
         if turn.tries > _TRIES:

@@ -14,6 +14,7 @@ import pytest
 
 from hub import ids
 from hub.config import PolicyConfig, RunnerConfig
+from hub.errors import StoreReadOnly, StoreUnavailable
 from hub.events import (
     AnyEvent,
     Distillate,
@@ -236,6 +237,27 @@ async def test_a_claim_is_kept_while_the_plugin_works(hubs: Hubs) -> None:
         assert len(plugin.turns) == 1
         plugin.go.set()
         await memory(hub, session)
+
+
+async def test_what_was_made_is_written_when_the_store_is_back(
+    hubs: Hubs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not made again: that would cost again."""
+    plugin = Distiller()
+    async with hubs(hooks=[plugin]) as hub:
+        store, away = hub.runners[0].store, [StoreUnavailable("away"), StoreReadOnly("full")]
+        write = store.distilled
+
+        async def flaky(*facts: Any) -> bool:
+            if away:
+                raise away.pop()
+            return await write(*facts)
+
+        monkeypatch.setattr(store, "distilled", flaky)
+        session = await hub.session()
+        await hub.run_turn(session)
+        assert len(await memory(hub, session)) == 1
+        assert (len(plugin.turns), away) == (1, [])
 
 
 async def test_who_lost_the_claim_writes_nothing(hubs: Hubs) -> None:

@@ -16,6 +16,7 @@ from hub import (
     ToolStarted,
     TurnFailed,
     TurnInterrupted,
+    UserMessage,
 )
 
 from .conftest import tool, turn
@@ -130,3 +131,11 @@ def test_long_words_are_cut() -> None:
     made = extractive.distilled(account_of(turn(texts, text="word " * 10_000)))
     assert len(made.summary) < 1_000
     assert sum(map(len, made.key_findings)) < 2_000
+
+
+def test_words_given_to_the_running_turn_are_asked_too() -> None:
+    """The turn's own message stands once, before them."""
+    own = UserMessage(message_id="msg_1", text="Fix the date parser.")
+    account = account_of(turn([own, UserMessage(message_id="msg_2", text="And the clock.")]))
+    assert account.asked == "Fix the date parser.\n\nAnd the clock."
+    assert extractive.title(account) == "Fix the date parser."

@@ -139,17 +139,17 @@ async def test_a_fence_around_the_answer_is_forgiven(worked: FinishedTurn) -> No
 async def test_a_model_that_stalls_is_given_up_in_time(worked: FinishedTurn) -> None:
     """After the route's own time, once."""
     began = time.monotonic()
-    made, server = await by_openai(worked, Completion(stall=True), timeout_s=0.5)
+    made, server = await by_openai(worked, Completion(stall=True), timeout_s=1.5)
     assert code_of(made) == "timeout"
     assert made.failure is not None
-    assert "0.5 s" in made.failure.message
-    assert (len(server.requests), time.monotonic() - began < 5) == (1, True)
+    assert "1.5 s" in made.failure.message
+    assert (len(server.requests), time.monotonic() - began < 15) == (1, True)
 
 
 async def test_a_stalling_anthropic_is_given_up_in_time(worked: FinishedTurn) -> None:
     """The same over the other interface."""
     async with ScriptedModel(lambda _: Silence()) as model:
-        made = await plugin("anthropic", model.url, timeout_s=0.5).distill_turn(worked)
+        made = await plugin("anthropic", model.url, timeout_s=1.5).distill_turn(worked)
     assert code_of(made) == "timeout"
 
 

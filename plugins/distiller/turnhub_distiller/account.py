@@ -9,7 +9,17 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from hub import AskOpened, AskSettled, FinishedTurn, Text, ToolFinished, ToolStarted, TurnFailed, TurnInterrupted
+from hub import (
+    AskOpened,
+    AskSettled,
+    FinishedTurn,
+    Text,
+    ToolFinished,
+    ToolStarted,
+    TurnFailed,
+    TurnInterrupted,
+    UserMessage,
+)
 
 _SUBJECTS: Final = ("command", "file_path", "notebook_path", "path", "url", "pattern", "query", "description")
 _WRITES: Final = ("Write", "Edit", "MultiEdit", "NotebookEdit")
@@ -86,6 +96,7 @@ class Account(Struct, frozen=True, kw_only=True):
 
 
 class _Reading(Struct):
+    asked: list[str] = field(default_factory=list)
     calls: dict[str, Call] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
     asks: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -95,6 +106,9 @@ class _Reading(Struct):
 def account_of(turn: FinishedTurn) -> Account:
     """What happened in ``turn``."""
     reading = _Reading()
+    first = turn.message
+    if first is not None and first.text.strip():
+        reading.asked.append(first.text.strip())
     for event in turn.events:
         match event:
             case ToolStarted():
@@ -103,6 +117,8 @@ def account_of(turn: FinishedTurn) -> Account:
                 _finish(reading, event)
             case Text() if event.text.strip():
                 reading.texts.append(event.text.strip())
+            case UserMessage() if first is None or event.message_id != first.id:  # said while the turn ran
+                reading.asked.append(event.text.strip())
             case AskOpened():
                 reading.asks[event.ask.id] = (event.ask.tool, event.ask.subject)
             case AskSettled() if event.decision == "deny" and event.ask_id in reading.asks:
@@ -115,7 +131,7 @@ def account_of(turn: FinishedTurn) -> Account:
                 reading.refusals[reading.asks[event.ask_id]] = f"Denied by {by}{words}"
     outcome, trouble = _ending(turn)
     return Account(
-        asked=turn.message.text.strip() if turn.message else "",
+        asked="\n\n".join(reading.asked),
         calls=tuple(_refused(reading)),
         texts=tuple(reading.texts),
         trouble=trouble,

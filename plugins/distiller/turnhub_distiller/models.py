@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models import Model, ModelRequestParameters
 
-_TOOL = "remember"
-_NO_KEY = "unused"  # a server of one's own wants none, and the library wants one
+_TOOL: Final = "remember"
+_NO_KEY: Final = "unused"  # a server of one's own wants none, and the library wants one
 
 
 class Said(Struct, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ async def ask(route: Route, turns: Sequence[Turn]) -> Said:
     """What the model of a route answers. Raises RouteFailed: timeout, unreachable, model_error, no_key, refused,
     bad_output."""
     try:
-        async with asyncio.timeout(route.timeout_s), _model(route) as model:
+        async with _model(route) as model, asyncio.timeout(route.timeout_s):
             return await _asked(model, route, turns)
     except TimeoutError:
         raise RouteFailed(
@@ -91,6 +91,9 @@ async def _asked(model: Model, route: Route, turns: Sequence[Turn]) -> Said:
     except exceptions.UnexpectedModelBehavior as error:
         sentence = f"Route {route.name!r}: what {route.model} answered cannot be read as a message."
         raise RouteFailed("bad_output", sentence, again=True) from error
+    except (exceptions.UserError, exceptions.AgentRunError) as error:
+        sentence = f"Route {route.name!r}: {route.model} cannot be asked ({type(error).__name__}: {error})."
+        raise RouteFailed("model_error", sentence) from error
     return _said(response)
 
 
@@ -148,10 +151,16 @@ async def _model(route: Route) -> AsyncIterator[Model]:
         raise RouteFailed(
             "no_key", f"Route {route.name!r}: the environment variable {route.api_key_env} is not set."
         )
-    made: Any = _anthropic if route.provider == "anthropic" else _openai
-    client, model = made(route, key or _NO_KEY)
+    # In a thread: to import the libraries takes seconds, and turns run on this loop.
+    client, model = await asyncio.to_thread(_made, route, key or _NO_KEY)
     async with client:
         yield model
+
+
+def _made(route: Route, key: str) -> tuple[Any, Model]:
+    import pydantic_ai.direct  # noqa: F401, PLC0415 - it is needed soon, where nothing may take long
+
+    return _anthropic(route, key) if route.provider == "anthropic" else _openai(route, key)
 
 
 def _guarded(route: Route) -> dict[str, Any]:
