@@ -25,11 +25,11 @@ run: $(STAMP) ## start the hub with its own store; ARGS="--port 8421" are handed
 	@exec $(BIN)/turnhub serve $(ARGS)
 
 test: $(STAMP) ## run all tests; ARGS="tests/test_fold.py -k retry" narrows them down
-	@sh scripts/system-packages.sh curl redis-server tmux
+	@sh scripts/system-packages.sh chromium curl redis-server tmux
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 full: $(STAMP) ## run all tests and all their variants on real agents, which takes about half an hour
-	@sh scripts/system-packages.sh curl redis-server tmux
+	@sh scripts/system-packages.sh chromium curl redis-server tmux
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "full or not full" $(ARGS)
 
 check: $(STAMP) ## lint, formatting, types, and who may import whom

@@ -78,6 +78,12 @@ class ToolOutputQuery(Struct, frozen=True, kw_only=True):
     turn: str | None = None
 
 
+class ToRender(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Texts that agents wrote, as Markdown."""
+
+    texts: Annotated[tuple[str, ...], Meta(max_length=200)]
+
+
 class Retry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The body that tries the last message again."""
 
@@ -108,6 +114,13 @@ class EventsQuery(Struct, frozen=True, kw_only=True):
 
     after: CursorParam | None = None
     limit: Annotated[int, Meta(ge=1, le=5000)] = 1000
+
+
+class HubEventsQuery(Struct, frozen=True, kw_only=True):
+    """``session``: a session whose every event comes over the same stream, those behind ``after``."""
+
+    session: str | None = None
+    after: CursorParam | None = None
 
 
 class AsksQuery(Struct, frozen=True, kw_only=True):
@@ -174,10 +187,11 @@ class TurnView(Struct, frozen=True, kw_only=True):
 
 
 class ListedSession(SessionView, frozen=True, kw_only=True):
-    """A session in the list: with its running turn, and how many asks wait in it."""
+    """A session in the list: with its running turn, how many asks wait in it, and how its last turn ended."""
 
     turn: TurnView | None
     open_asks: int
+    ended: Literal["completed", "failed", "interrupted"] | None = None
 
 
 class QueuedView(Struct, frozen=True, kw_only=True):
@@ -198,6 +212,12 @@ class SessionState(Struct, frozen=True, kw_only=True):
     asks: tuple[AskRecord, ...]
     queue: tuple[QueuedView, ...]
     cursor: int
+
+
+class Rendered(Struct, frozen=True, kw_only=True):
+    """The texts as HTML, in their order; null where one is too long."""
+
+    html: tuple[str | None, ...]
 
 
 class Accepted(Struct, frozen=True, kw_only=True):
@@ -285,7 +305,12 @@ def session_view(record: SessionRecord) -> SessionView:
 
 def listed(summary: SessionSummary) -> ListedSession:
     """A session as the list shows it."""
-    return ListedSession(**_shown(summary.record), turn=turn_view(summary.turn), open_asks=summary.open_asks)
+    return ListedSession(
+        **_shown(summary.record),
+        turn=turn_view(summary.turn),
+        open_asks=summary.open_asks,
+        ended=summary.ended,
+    )
 
 
 def turn_view(turn: TurnRecord | None) -> TurnView | None:

@@ -72,15 +72,18 @@ class Feed:
         return self._subscription(channel, View(turn_id=wanted), cursor, _gap(channel, wanted, after))
 
     async def log(self, session_id: str, *, after: int = 0, transient: bool = False) -> Subscription:
-        """Durable events after a cursor, then what follows, across turns; with ``transient`` also those of
-        the running turn. Raises NotFound, BadCursor, StoreUnavailable."""
+        """Durable events after a cursor, then what follows, across turns; with ``transient`` also those of the
+        running turn, behind a gap where some of them are no longer held. Raises NotFound, BadCursor,
+        StoreUnavailable."""
         channel = await self._watch_session(session_id)
         try:
             _check_cursor(channel, after)
         except BadCursor:
             await self._release(channel)
             raise
-        return self._subscription(channel, View(transient=transient), after)
+        running = channel.turn_id if transient else None
+        first = _gap(channel, running, after) if running is not None and after else b""
+        return self._subscription(channel, View(transient=transient), after, first)
 
     async def hub(self) -> Subscription:
         """Hints about what changes anywhere in the hub, from now on. Raises StoreUnavailable."""

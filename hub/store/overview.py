@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any
+from typing import Any, Literal, TypeAlias, cast
 
 from msgspec import Struct
 
@@ -22,17 +22,20 @@ from hub.store.records import SessionRecord, TurnRecord, fields_of, session_reco
 from hub.store.store import Store
 from hub.store.transactions import clear_errors
 
+Ended: TypeAlias = Literal["completed", "failed", "interrupted"]
 _AT_ONCE = 50
 _SCORE_DIGITS = 16  # Unix milliseconds have 13
 _BAD_BEFORE = "`before` is the id of a session, or what the last page's Link names."
 
 
 class SessionSummary(Struct, frozen=True, kw_only=True):
-    """A session in a list: with its running turn and how many asks wait in it."""
+    """A session in a list: with its running turn, how many asks wait in it, and how its last turn ended (None
+    before the first end)."""
 
     record: SessionRecord
     turn: TurnRecord | None
     open_asks: int
+    ended: Ended | None = None
 
 
 class SessionPage(Struct, frozen=True, kw_only=True):
@@ -155,11 +158,19 @@ class Overview:
 
     async def _summaries(self, session_ids: list[str]) -> list[SessionSummary]:
         commands = [
-            ("HGETALL", keys.session_key(kind, one)) for one in session_ids for kind in ("session", "turn")
+            command
+            for one in session_ids
+            for command in (
+                ("HGETALL", keys.session_key("session", one)),
+                ("HGETALL", keys.session_key("turn", one)),
+                ("HGET", keys.session_key("last", one), "ended"),
+            )
         ]
         answers = await self._pipeline(commands)
         summaries = []
-        for session_id, raw, raw_turn in zip(session_ids, answers[::2], answers[1::2], strict=True):
+        for session_id, raw, raw_turn, ended in zip(
+            session_ids, answers[::3], answers[1::3], answers[2::3], strict=True
+        ):
             fields, turn = fields_of(raw), fields_of(raw_turn)
             if fields:  # deleted in between: not there any more
                 summaries.append(
@@ -167,6 +178,7 @@ class Overview:
                         record=session_record(session_id, fields),
                         turn=turn_record(turn),
                         open_asks=len(turn.get("open", "").split()),
+                        ended=cast(Ended, ended.decode()) if ended else None,
                     )
                 )
         return summaries

@@ -31,6 +31,8 @@ ROUTES = [
     ("GET", f"/v1/sessions/{SID}/live", "read"),
     ("GET", f"/v1/sessions/{SID}/events", "read"),
     ("GET", "/v1/events", "read"),
+    ("GET", f"/v1/events?session={SID}", "read"),
+    ("POST", "/v1/render", "read"),
     ("GET", "/v1/asks", "read"),
     ("GET", f"/v1/asks/{ASK}", "read"),
     ("POST", f"/v1/asks/{ASK}/answer", "approve"),

@@ -369,6 +369,7 @@ async def test_a_trimmed_turn_folds_to_the_same_items(author: Author, url: str) 
         back = await after.feed.turn(author.session_id, after=middle)
         held = await before.feed.turn(author.session_id, after=middle)
         beyond = await after.feed.turn(author.session_id, after=dropped[-1])
+        page = await after.feed.log(author.session_id, after=middle, transient=True)
         await author.finish()
         truth = await undisturbed
         whole, rest, kept, tail = [await read_all(sub) for sub in (fresh, back, held, beyond)]
@@ -379,6 +380,8 @@ async def test_a_trimmed_turn_folds_to_the_same_items(author: Author, url: str) 
         assert rest.startswith(b"event: gap\n")
         earlier = joined([entry for entry in _entries(truth) if entry.seq <= middle])
         assert await items(earlier + rest) == await items(truth)
+        assert (await page.read() or b"").startswith(b"event: gap\n"), "a page is told of it too"
+        await page.close()
         assert b"event: gap" not in tail
         assert b"event: gap" not in kept, "this process holds them all still"
         assert earlier + kept == truth

@@ -8,6 +8,7 @@ import itertools
 import pytest
 
 from hub.errors import BadCursor, StoreUnavailable
+from hub.events import TurnFailed
 from hub.store import keys
 from hub.store.connect import AnyRedis, Connections
 from hub.store.overview import Overview, SessionSummary
@@ -59,6 +60,24 @@ async def test_sessions_are_listed_by_last_change_in_pages(overview: Overview, d
         assert times == sorted(times, reverse=True)
         (busy,) = [one for one in seen if one.turn is not None]
         assert (busy.record.id, busy.open_asks) == (made[2], 2)
+
+
+async def test_a_session_is_listed_with_how_its_last_turn_ended(overview: Overview, desk: Desk) -> None:
+    """Nothing before the first end; then the last end, also while the next turn runs."""
+    taken = await desk.taken()
+    session_id = taken.claim.session_id
+
+    async def ended() -> str | None:
+        return next(one.ended for one in (await overview.sessions()).sessions if one.record.id == session_id)
+
+    assert await ended() is None
+    failed = TurnFailed(code="agent_error", message="no", retryable=True, duration_ms=1)
+    await desk.finish(taken.claim, failed)
+    assert await ended() == "failed"
+    again = await desk.taken(session_id)
+    assert await ended() == "failed"
+    await desk.finish(again.claim)
+    assert await ended() == "completed"
 
 
 async def test_sessions_of_one_instant_are_paged_without_loss(

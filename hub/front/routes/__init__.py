@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from hub.front.operations import Operation
-from hub.front.routes import asks, copies, grants, memory, messages, outputs, sessions, streams, system
+from hub.front.routes import asks, copies, grants, memory, messages, outputs, rendering, sessions, streams, system
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *system.OPERATIONS,
@@ -16,5 +16,6 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *asks.OPERATIONS,
     *grants.OPERATIONS,
     *memory.OPERATIONS,
+    *rendering.OPERATIONS,
     *outputs.OPERATIONS,
 )

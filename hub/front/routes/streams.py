@@ -10,6 +10,7 @@ from hub.errors import BadCursor
 from hub.events import line_of
 from hub.front import views
 from hub.front.instant import last_seq
+from hub.front.joined import Joined
 from hub.front.operations import Answer, Call, Operation, Outcome, Reply, operation
 from hub.front.params import EVENT_STREAM, JSON, cursor, preferred, session_id
 from hub.front.sse import EventStream
@@ -68,10 +69,30 @@ async def _page(call: Call[Any, views.EventsQuery], name: str, after: int) -> An
     return Answer(200, b'{"events":[' + lines + b'],"next":' + msgspec.json.encode(following) + b"}")
 
 
-@operation("GET", "/v1/events", _STREAM, scope="read")
-async def hub_events(call: Call[Any, Any]) -> Outcome:
-    """What changes in the whole hub (sessions, turns, asks), as hints to look again."""
-    return EventStream(await call.services.feed.hub(), counted=call.services.metrics.stream("hub"))
+@operation(
+    "GET",
+    "/v1/events",
+    _STREAM,
+    scope="read",
+    query=views.HubEventsQuery,
+    takes=["Last-Event-ID"],
+    errors=["not_found", "bad_cursor"],
+)
+async def hub_events(call: Call[Any, views.HubEventsQuery]) -> Outcome:
+    """What changes in the whole hub (sessions, turns, asks), as hints to look again. With `session` also every
+    event of that session behind the cursor, transient ones of a running turn included: all that a page needs, by
+    one connection. Only events have an id, which is the cursor."""
+    feed, counted = call.services.feed, call.services.metrics.stream("hub")
+    if call.query.session is None:
+        return EventStream(await feed.hub(), counted=counted)
+    name = session_id(call.query.session)
+    log = await feed.log(name, after=cursor(call.headers, call.params, "after"), transient=True)
+    try:
+        hints = await feed.hub()
+    except BaseException:
+        await log.close()
+        raise
+    return EventStream(Joined((hints, log)), counted=counted)
 
 
 OPERATIONS: Final[tuple[Operation, ...]] = (follow_turn, session_events, hub_events)

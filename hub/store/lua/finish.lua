@@ -32,7 +32,7 @@ local memo = turn_fields('distill_most', 'first', 'sensitive', 'message_id', 'te
 redis.call('DEL', turn_key)
 redis.call('ZREM', leases_key, sid)
 redis.call('PEXPIRE', live_key(tid), ARGV[6])
-redis.call('HSET', last_key, 'done', kind == 'turn_completed' and '1' or '0')
+redis.call('HSET', last_key, 'done', kind == 'turn_completed' and '1' or '0', 'ended', string.sub(kind, 6))
 hint_turn(tid, string.sub(kind, 6))
 if memo[1] then -- somebody makes memories of turns: from now on this one waits for it, whatever becomes of us
   if redis.call('ZCARD', undistilled_key) >= tonumber(memo[1]) then

@@ -1,0 +1,66 @@
+// Finished text as the HTML that the hub makes of it. What is asked for at once goes in one request; until it is
+// there, and where the hub cannot be asked, the text stands as it is.
+
+import { api } from "/api.js";
+
+const policy = window.trustedTypes?.createPolicy("turnhub", { createHTML: (html) => html });
+const trusted = (html) => (policy ? policy.createHTML(html) : html);
+const LONGEST = 60_000;
+const AT_ONCE = 400_000; // characters in one request: well below what the hub takes
+const KEPT = 2000;
+const known = new Map();
+let wanted = new Map();
+
+// Put the text's HTML into the element, now or soon.
+export function fill(element, text) {
+  if (known.has(text)) return put(element, text);
+  if (text.length > LONGEST) return;
+  if (!wanted.size) queueMicrotask(fetchAll);
+  wanted.set(element, text);
+}
+
+function put(element, text) {
+  const html = known.get(text);
+  if (html == null) return;
+  element.innerHTML = trusted(html);
+  element.classList.add("markdown");
+}
+
+async function fetchAll() {
+  const asked = [...wanted];
+  wanted = new Map();
+  for (const part of parts(asked)) {
+    const texts = [...new Set(part.map(([, text]) => text))].filter((text) => !known.has(text));
+    try {
+      const { html } = texts.length ? await api.render(texts) : { html: [] };
+      texts.forEach((text, index) => known.set(text, html[index]));
+    } catch { // asked for again when the hub is back: see `missing`
+      part.forEach(([element, text]) => missing.set(element, text));
+      continue;
+    }
+    part.forEach(([element, text]) => put(element, text));
+  }
+  while (known.size > KEPT) known.delete(known.keys().next().value);
+}
+
+const missing = new Map();
+
+export function fillMissing() {
+  const again = [...missing];
+  missing.clear();
+  for (const [element, text] of again) if (element.isConnected) fill(element, text);
+}
+
+function parts(asked) {
+  const found = [];
+  let size = Infinity;
+  for (const one of asked) {
+    if (size + one[1].length > AT_ONCE || found.at(-1).length >= 100) {
+      found.push([]);
+      size = 0;
+    }
+    found.at(-1).push(one);
+    size += one[1].length;
+  }
+  return found;
+}

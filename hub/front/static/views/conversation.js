@@ -1,0 +1,95 @@
+// The conversation: what was said, turns, notices, and what waits to be said. It stays at its end while one is there.
+
+import { retry, takeBack } from "/actions.js";
+import { $, button, growText, h, keyed, setText } from "/dom.js";
+import { visible } from "/words.js";
+import { turnView } from "/views/turn.js";
+
+const NEAR = 60;
+let atEnd = true;
+let shown = "";
+
+export function startConversation(onChange) {
+  const items = $("items");
+  items.addEventListener("scroll", () => {
+    atEnd = items.scrollHeight - items.scrollTop - items.clientHeight < NEAR;
+  }, { passive: true });
+  new ResizeObserver(stay).observe(items);
+  new MutationObserver(stay).observe(items, { childList: true, characterData: true, subtree: true });
+  onChange(draw);
+}
+
+function stay() {
+  if (atEnd) $("items").scrollTop = $("items").scrollHeight;
+}
+
+export function toEnd() {
+  atEnd = true;
+  stay();
+}
+
+function keyOf(item, index) {
+  if (item.kind === "user") return item.message_id;
+  return item.kind === "assistant" ? item.turn_id : `notice ${index}`;
+}
+
+function make(item) {
+  if (item.kind === "user") return userView(item);
+  if (item.kind === "assistant") return turnView(item);
+  if (item.kind === "queued") return queuedView(item);
+  if (item.kind === "retry") return { element: h("p", { class: "row" }, button("Try again", retry)), update() {} };
+  return noticeView();
+}
+
+function draw({ session, id, missing }) {
+  const items = $("items");
+  if (shown !== id) {
+    shown = id;
+    atEnd = true;
+  }
+  items.toggleAttribute("aria-busy", Boolean(id) && !session && !missing);
+  if (!session) {
+    keyed(items, [], make);
+    return;
+  }
+  const all = session.items();
+  const entries = all.map((item, index) => [`${session.id} ${keyOf(item, index)}`, item]);
+  for (const message of session.queue) entries.push([`queued ${message.message_id}`, message]);
+  if (session.retryable) entries.push([`retry ${session.id}`, RETRY]);
+  keyed(items, entries, make);
+}
+
+const RETRY = { kind: "retry" };
+const ORIGINS = { keyboard: "typed at the agent's own keyboard", queue: "had waited" };
+const VERDICTS = { submitted: "delivered", queued: "in the agent's own queue", staged: "in the agent's input box, not sent",
+  blocked: "not delivered: something holds the keyboard", dead: "not delivered: the agent is gone", unverified: "maybe delivered" };
+
+function userView() {
+  const text = h("p", { class: "words", dir: "auto" });
+  const facts = h("p", { class: "facts" });
+  return {
+    element: h("article", { class: "user", "aria-label": "You" }, text, facts),
+    update(item) {
+      growText(text, visible(item.text));
+      const { delivery } = item;
+      const words = [ORIGINS[item.origin], delivery && (VERDICTS[delivery.verdict] ?? delivery.verdict),
+        delivery?.proof && `shown by ${delivery.proof}`, delivery?.detail && visible(delivery.detail)];
+      setText(facts, words.filter(Boolean).join(" · "));
+      facts.className = `facts ${delivery?.verdict ?? ""}`;
+    },
+  };
+}
+
+function queuedView(message) {
+  return {
+    element: h("article", { class: "user queued", "aria-label": "Waits to be sent" }, h("p", { class: "words", dir: "auto" }, visible(message.text)),
+      h("p", { class: "row" }, h("span", { class: "facts" }, "waits for the end of the turn"),
+        button("Take back", () => takeBack(message.message_id)))),
+    update() {},
+  };
+}
+
+function noticeView() {
+  const element = h("article", { class: "notice" });
+  return { element, update: (item) => setText(element, `${visible(item.message)} (${item.code})`) };
+}

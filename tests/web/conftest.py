@@ -1,0 +1,58 @@
+"""A real hub, and a real browser before it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from hub.testing.process import HubProcess, hub_process
+from tests.web.visitor import Visitors
+
+CONFIG = """
+[runner]
+lease_s = 2.0
+
+[agents.echo]
+transport = "scripted"
+
+[agents.rehearsal]
+transport = "sdk"
+rehearsal = true
+"""
+_CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for a module."""
+    if _CHROMIUM is None:
+        pytest.fail("Chromium is not installed: scripts/system-packages.sh installs it.")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=_CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[HubProcess]:
+    """One hub for the tests of a module that leave it as it was."""
+    with hub_process(CONFIG, environ={"IS_SANDBOX": "1"}) as hub:
+        yield hub
+
+
+@pytest.fixture
+def own_hub() -> Iterator[HubProcess]:
+    """A hub that a test may kill."""
+    with hub_process(CONFIG, environ={"IS_SANDBOX": "1"}) as hub:
+        yield hub
+
+
+@pytest.fixture
+def visitors(browser: Browser) -> Iterator[Visitors]:
+    """People with the page open; at the end none of them may have seen an error."""
+    visitors = Visitors(browser)
+    yield visitors
+    visitors.leave()

@@ -1,0 +1,143 @@
+"""Somebody who has the page open: what they see, what they do, and what the browser complained about."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+import httpx
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, ViewportSize, expect
+
+from hub.testing.process import HubProcess
+
+DESK: Final = ViewportSize(width=1100, height=720)
+PHONE: Final = ViewportSize(width=390, height=780)
+PATIENCE_MS: Final = 20_000
+expect.set_options(timeout=PATIENCE_MS)
+
+# What the browser itself logs of a status that the page deals with.
+_STATUS: Final = re.compile(r"^Failed to load resource: the server responded with a status of (\d+)")
+_AWAY: Final = re.compile(r"^Failed to load resource: net::ERR_")
+
+
+class Visitor:
+    """One tab. ``expected``: statuses that this test brings about; ``hub_leaves``: it may be away for a while."""
+
+    def __init__(self, context: BrowserContext, hub: HubProcess) -> None:
+        self.hub = hub
+        self.page = context.new_page()
+        self.expected: set[str] = set()
+        self.hub_leaves = False
+        self.complaints: list[str] = []
+        self.page.on("console", self._heard)
+        self.page.on("pageerror", lambda error: self.complaints.append(f"page error: {error}"))
+        self.page.set_default_timeout(PATIENCE_MS)
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if message.type not in {"error", "warning"}:
+            return
+        status = _STATUS.match(message.text)
+        if (status and status[1] in self.expected) or (self.hub_leaves and _AWAY.match(message.text)):
+            return
+        self.complaints.append(f"{message.type}: {message.text}")
+
+    def open(self, session: str = "") -> None:
+        """Come in with the token, and look at a session."""
+        self.page.goto(f"{self.hub.url}/?token={self.hub.token}")
+        expect(self.page.locator("[name=agent] option").first).to_be_attached()
+        if session:
+            self.page.goto(f"{self.hub.url}/#{session}")
+            expect(self.page.locator("#items")).not_to_have_attribute("aria-busy", "")
+
+    def begin(self, agent: str = "echo") -> str:
+        """Make a session with an agent; its id."""
+        self.page.select_option("[name=agent]", agent)
+        self.page.get_by_role("button", name="New session").click()
+        self.page.wait_for_url(re.compile("#ses_"))
+        expect(self.send_button).to_be_enabled()
+        return self.page.url.partition("#")[2]
+
+    @property
+    def box(self) -> Locator:
+        """Where a message is written."""
+        return self.page.get_by_label("Message", exact=True)
+
+    @property
+    def send_button(self) -> Locator:
+        """What sends it."""
+        return self.page.locator("#send button")
+
+    @property
+    def items(self) -> Locator:
+        """The conversation."""
+        return self.page.locator("#items")
+
+    @property
+    def turns(self) -> Locator:
+        """The agent's turns."""
+        return self.page.locator("#items > article.assistant")
+
+    @property
+    def open_asks(self) -> Locator:
+        """What waits for an answer in this conversation."""
+        return self.page.locator("#items .ask.open")
+
+    def say(self, text: str) -> None:
+        """Write a message and send it by the keyboard."""
+        self.box.fill(text)
+        self.box.press("Enter")
+
+    def play(self, *steps: dict[str, Any]) -> None:
+        """Send steps to a scripted agent."""
+        self.say(json.dumps({"steps": steps}))
+
+    def ended(self, count: int = 1) -> Locator:
+        """The ``count``-th turn, once it has ended."""
+        turn = self.turns.nth(count - 1)
+        expect(turn.locator(".stats")).to_be_visible()
+        return turn
+
+    def settled(self) -> str:
+        """The conversation's markup once no turn runs and every text is rendered."""
+        expect(self.page.locator("#interrupt")).to_be_hidden()
+        expect(self.page.locator(".text .words:not(.markdown)")).to_have_count(0)
+        return str(self.items.evaluate("element => element.innerHTML"))
+
+
+class Visitors:
+    """All who have the page open in a test."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._contexts: list[BrowserContext] = []
+        self.all: list[Visitor] = []
+
+    def come(self, hub: HubProcess, size: ViewportSize = DESK, **options: Any) -> Visitor:
+        """One more, with a browser profile of their own."""
+        context = self._browser.new_context(viewport=size, **options)
+        self._contexts.append(context)
+        return self._add(context, hub)
+
+    def another_tab(self, first: Visitor) -> Visitor:
+        """One more tab of the same profile."""
+        return self._add(first.page.context, first.hub)
+
+    def _add(self, context: BrowserContext, hub: HubProcess) -> Visitor:
+        visitor = Visitor(context, hub)
+        self.all.append(visitor)
+        return visitor
+
+    def leave(self) -> None:
+        """Everybody goes; raises AssertionError where a browser complained about anything."""
+        for context in self._contexts:
+            context.close()
+        complaints = [complaint for visitor in self.all for complaint in visitor.complaints]
+        assert complaints == []
+
+
+def client(hub: HubProcess) -> httpx.Client:
+    """A client of the hub beside the browser."""
+    return httpx.Client(
+        base_url=hub.url, headers={"Authorization": f"Bearer {hub.token}"}, trust_env=False, timeout=30
+    )
