@@ -9,14 +9,27 @@ from hub import ids
 from hub.archive import Line
 from hub.asks import grant_of
 from hub.errors import IdempotencyMismatch, Invalid
-from hub.events import By, now, to_json
+from hub.events import (
+    TERMINAL,
+    By,
+    TurnCompleted,
+    TurnFailed,
+    TurnInterrupted,
+    TurnStarted,
+    UserMessage,
+    decode,
+    now,
+    to_json,
+)
 from hub.store import keys
 from hub.store.common import StoreBase
 from hub.store.records import Entry, Hash, SessionRecord, fields_of, session_record, stream_entries
 from hub.store.transactions import Argument, clear_errors, flat, transact
+from hub.store.turns import fingerprint
 
 MOST_EVENTS: Final = 200_000
 _PAGE: Final = 1000
+_TURNS: Final = frozenset({"user_message", "turn_started", *TERMINAL})
 
 
 class Copies(StoreBase):
@@ -64,22 +77,48 @@ class Copies(StoreBase):
         }
         by = By(kind="policy", name="approval_allowlist")
         grants = [grant_of(tool, subject, ask_id=None, by=by, at=at) for tool, subject in granted]
-        seeds: list[Argument] = [len(grants)]
-        for grant in grants:
-            seeds += [grant.id, to_json(grant)]
-        words = flat(fields)
+        seeds: list[Argument] = [word for grant in grants for word in (grant.id, to_json(grant))]
+        groups: list[Argument] = []
+        for words in (seeds, flat(_last(lines)), flat(fields)):
+            groups += [len(words), *words]
         events: list[Argument] = []
         for line in lines:
             events += [str(line.seq), line.type, line.turn_id, line.frame]
-        status, *_ = await transact(
-            self.redis, "copy", record.id, ids.request_id(), *seeds, len(words), *words, *events, at=at
-        )
+        status, *_ = await transact(self.redis, "copy", record.id, ids.request_id(), *groups, *events, at=at)
         with clear_errors():
             raw: Hash = await self.redis.execute_command("HGETALL", keys.session_key("session", record.id))
         stored = session_record(record.id, fields_of(raw))
         if (stored.agent, _origin(stored)) != (record.agent, _origin(record)):
             raise IdempotencyMismatch("This Idempotency-Key made another session. Use a new key.")
         return stored, status == "ok"
+
+
+def _last(lines: Sequence[Line]) -> dict[str, str]:
+    """What the last turn of a log was, as a retry has to know it: ``done`` where it completed."""
+    messages: dict[str, UserMessage] = {}
+    last: dict[str, str] = {}
+    for line in lines:
+        if line.type not in _TURNS:
+            continue
+        match decode(line.json):
+            case UserMessage() as message:
+                messages[message.message_id] = message
+            case TurnStarted(message_id=str(message_id), attempt=attempt) if found := messages.get(message_id):
+                last = {
+                    "message_id": message_id,
+                    "text": found.text,
+                    "literal": "1",
+                    "origin": found.origin,
+                    "fingerprint": fingerprint(found.text, literal=True),
+                    "attempt": str(attempt),
+                    "done": "0",
+                }
+            case TurnCompleted() | TurnFailed() | TurnInterrupted():
+                done = "1" if line.type == "turn_completed" else "0"
+                last = {**last, "done": done, "ended": line.type.removeprefix("turn_")} if last else {}
+            case _:
+                pass
+    return last
 
 
 def _origin(record: SessionRecord) -> str | None:

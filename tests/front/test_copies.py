@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from hub.events import ToolFinished, ToolStarted, decode
+from hub.events import ToolFinished, ToolStarted, TurnCompleted, decode
 from hub.masking import MASK
 from tests.front.door import Door, problem
-from tests.store.desk import LEASE_MS, stamped
+from tests.store.desk import LEASE_MS, failed, stamped
 
 pytestmark = pytest.mark.anyio
 
@@ -99,6 +99,24 @@ async def test_a_fork_while_a_turn_runs_leaves_it_alone(door: Door) -> None:
     assert (shown["turn"], shown["queue"], shown["items"][-1]["status"]) == (None, [], "interrupted")
     assert (await door.client.get(f"/v1/sessions/{session}")).json()["turn"]["state"] == "running"
     await door.desk.finish(claim)
+
+
+async def test_what_failed_can_be_tried_again_in_a_fork(door: Door) -> None:
+    """The last message of the copy, as long as no completed turn follows it; and not what completed."""
+    session = await talked(door, "one")
+    claim = await door.running(session, "two")
+    await door.desk.finish(claim, failed())
+    fork = (await door.client.post(f"/v1/sessions/{session}/fork")).json()["id"]
+    again = await door.client.post(f"/v1/sessions/{fork}/retry")
+    assert again.status_code == 202, again.text
+    assert again.json()["turn"]["attempt"] == 2
+    taken = await door.desk.take_turn(fork, again.json()["turn"]["id"])
+    assert (taken.turn.message.text, taken.turn.message.literal) == ("two", True)
+    await door.desk.finish(taken.claim)
+    early = next(event for event in await door.desk.events(session) if isinstance(event, TurnCompleted))
+    body = {"after": early.turn_id}
+    done = (await door.client.post(f"/v1/sessions/{session}/fork", json=body)).json()["id"]
+    await problem(await door.client.post(f"/v1/sessions/{done}/retry"), 409, "no_retryable_turn")
 
 
 async def test_a_fork_takes_no_consent_along(door: Door) -> None:
