@@ -181,6 +181,27 @@ async def test_deliveries_of_asks_are_checked() -> None:
 
 
 @pytest.mark.anyio
+async def test_a_whole_output_is_handed_over_and_not_written() -> None:
+    """As in the hub: it is kept apart, and the event has its digest, made where the transport made none."""
+    turn = FakeTurn()
+    await turn.emit(ToolStarted(tool_id="t", name="Bash"))
+    await turn.emit(ToolFinished(tool_id="t", status="ok", output="x" * 9000))
+    (event,) = turn.tools_finished
+    assert event.digest is not None
+    assert (event.digest.bytes, event.digest.truncated, isinstance(event.output, str)) == (9000, True, False)
+    assert turn.outputs == {"t": "x" * 9000}
+
+
+@pytest.mark.anyio
+async def test_a_turn_has_the_past_that_the_test_gives_it() -> None:
+    """What was said, as a model sees it, and what the agent has to be told."""
+    past = [UserMessage(seq=1, turn_id="t", message_id="m", text="before")]
+    turn = FakeTurn("now", past=past, context="TOLD")
+    assert [getattr(entry, "text", "") for entry in await turn.history()] == ["before"]
+    assert await turn.context() == "TOLD"
+
+
+@pytest.mark.anyio
 async def test_signs_outrank_a_completion() -> None:
     """``judged`` is what the hub would make of the turn."""
 

@@ -119,11 +119,12 @@ def test_reasoning_has_blocks_of_its_own() -> None:
 
 
 def test_a_tool_runs_between_texts() -> None:
-    """A tool starts, ends with a digest, and the text goes on behind it."""
+    """A tool starts, ends with a digest and its whole output, and the text goes on behind it."""
     played = Played("tool_allowed")
     (started,), (finished,) = played.of(ToolStarted), played.of(ToolFinished)
     assert (started.tool_id, started.name, started.parent_id) == ("toolu_1", "Bash", None)
     assert (finished.status, finished.digest.text, finished.digest.bytes) == ("ok", "ran", 3)
+    assert finished.output == "ran"
     assert finished.duration_ms > 0
     assert played.texts == ["I will.", "Done."]
 

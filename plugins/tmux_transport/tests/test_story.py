@@ -46,6 +46,23 @@ def test_pieces_become_deltas_and_one_text_in_any_order() -> None:
     assert events[-1] == Text(block=0, text="abc")
 
 
+def test_a_tool_hands_over_its_whole_output() -> None:
+    """However long it is, and however it was told; the digest has the beginning."""
+    long = "x" * 9000
+    by_hook, by_row, silent = Story(), Story(), Story()
+    told = by_hook.hear(ToolDone(tool_use_id="a", name="Bash", input={}, output={"stdout": long, "stderr": ""}))
+    by_row.read(used(), live=True)
+    read = by_row.read(Result(tool_use_id="a", content=long), live=True)
+    for event in (told[-1], read[-1]):
+        assert isinstance(event, ToolFinished)
+        assert event.digest is not None
+        assert (event.output, event.digest.bytes, event.digest.truncated) == (long, 9000, True)
+    silent.read(used(), live=True)
+    (left,) = silent.reconcile()
+    assert isinstance(left, ToolFinished)
+    assert (left.digest, isinstance(left.output, str)) == (None, False)
+
+
 def test_the_transcript_tells_again_what_the_hooks_told_and_it_is_not_told_twice() -> None:
     """Blocks of one message are one text in the hooks; tools have one id."""
     story = Story()
