@@ -47,7 +47,9 @@ def valkey() -> Iterator[stores.ServerProcess]:
 def config(tmp_path: Path) -> Config:
     """Two agents, a small limit for bodies."""
     return Config(
-        server=ServerConfig(max_body_bytes=100_000, allowed_origins=("https://friend.example",)),
+        server=ServerConfig(
+            max_body_bytes=100_000, max_import_bytes=200_000, allowed_origins=("https://friend.example",)
+        ),
         agents={
             "claude": AgentConfig(name="claude", transport="scripted", policy="careful", cwd=str(tmp_path)),
             "gone": AgentConfig(name="gone", transport="tmux", cwd="/srv"),

@@ -85,6 +85,23 @@ async def test_a_fork_from_a_point(door: Door) -> None:
     await problem(await door.client.post("/v1/sessions/ses_01m8n0a252p9dn1xhpsvr7k5wx/fork"), 404, "not_found")
 
 
+async def test_a_fork_with_another_agent_is_that_agents(door: Door) -> None:
+    """Its transport, its policy, its directory; and nothing of the memory that the first agent had."""
+    session = await talked(door, "one")
+    claim = await door.running(session, "two")
+    await door.services.store.remember(claim, {"own": "1"})
+    await door.desk.finish(claim)
+    path = f"/v1/sessions/{session}/fork"
+    other = (await door.client.post(path, json={"agent": "gone"})).json()
+    assert (other["agent"], other["transport"], other["policy"], other["cwd"]) == ("gone", "tmux", None, "/srv")
+    store = door.services.store
+    assert (await store.session(other["id"])).inherited == {}
+    same = (await door.client.post(path)).json()
+    assert (await store.session(same["id"])).inherited == {"own": "1"}
+    early = (await door.client.post(path, json={"after": 3})).json()
+    assert (await store.session(early["id"])).inherited == {}
+
+
 async def test_a_fork_while_a_turn_runs_leaves_it_alone(door: Door) -> None:
     """The running turn is not taken over, nor its queue; cut in its middle on purpose, it is ended in the copy."""
     session = await talked(door, "one")
@@ -198,6 +215,8 @@ async def test_a_bad_import_names_its_line_and_leaves_nothing(door: Door) -> Non
     assert told["line"] == 3
     await problem(await door.client.post(path, json={}), 415, "unsupported_media_type")
     await problem(await door.client.post(path, content=content), 415, "unsupported_media_type")
+    large = content + b"\n" * 200_000
+    await problem(await door.client.post(path, content=large, headers=LINES), 413, "body_too_large")
     async with door.client_with("read", "send", "approve") as client:
         await problem(await client.post(path, content=content, headers=LINES), 403, "missing_scope")
     assert len((await door.client.get("/v1/sessions")).json()) == 1

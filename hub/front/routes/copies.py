@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from hub import archive, ids, markdown
@@ -61,7 +62,7 @@ async def fork_session(call: Call[views.NewFork, Any]) -> Answer:
         transport=agent.transport,
         policy=policy,
         title=body.title if body.title is not None else origin.title,
-        cwd=origin.cwd if same else str(agent.cwd),
+        cwd=origin.cwd if same else _directory(agent),
         sensitive=origin.sensitive,
         copied=lines[-1].seq if len(lines) > 1 else 0,
         forked_from=forked,
@@ -78,6 +79,10 @@ def _agent(services: Services, name: str) -> AgentConfig:
         known = ", ".join(sorted(agents)) or "none"
         raise UnknownAgent(f"No agent {name!r} is configured. There is: {known}.", agents=sorted(agents))
     return agent
+
+
+def _directory(agent: AgentConfig) -> str:
+    return str(Path(agent.cwd).expanduser().absolute())
 
 
 def _fork_lines(
