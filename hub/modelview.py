@@ -89,7 +89,7 @@ class ModelView:
     def __init__(self) -> None:
         self.cursor = 0
         self._entries: list[Entry] = []
-        self._tools: dict[tuple[str, str], int] = {}
+        self._tools: dict[str, dict[str, int]] = {}
         self._tried: set[str] = set()
         self._ended: set[str] = set()
         self._message_of: dict[str, str] = {}
@@ -145,15 +145,16 @@ class ModelView:
             input=event.input,
             parent_id=event.parent_id,
         )
-        index = self._tools.get((event.turn_id, event.tool_id))
+        tools = self._tools.setdefault(event.turn_id, {})
+        index = tools.get(event.tool_id)
         if index is not None:  # announced again, by a runner that took the turn over: it keeps its place
             self._entries[index] = call
             return
-        self._tools[event.turn_id, event.tool_id] = len(self._entries)
+        tools[event.tool_id] = len(self._entries)
         self._entries.append(call)
 
     def _tool_finished(self, event: ToolFinished) -> None:
-        index = self._tools.get((event.turn_id, event.tool_id))
+        index = self._tools.get(event.turn_id, {}).get(event.tool_id)
         if index is None:
             return
         digest = event.digest
@@ -168,9 +169,9 @@ class ModelView:
 
     def _end(self, event: TurnCompleted | TurnFailed | TurnInterrupted) -> None:
         self._ended.add(event.turn_id)
-        for (turn_id, _), index in self._tools.items():
+        for index in self._tools.pop(event.turn_id, {}).values():
             call = self._entries[index]
-            if turn_id == event.turn_id and isinstance(call, ToolCall) and call.status == "running":
+            if isinstance(call, ToolCall) and call.status == "running":
                 self._entries[index] = msgspec.structs.replace(call, status="unknown")
         match event:
             case TurnFailed():

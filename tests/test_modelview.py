@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -37,11 +39,11 @@ from tests.strategies import durable, session_logs, trimmed
 DONE = TurnCompleted(stop_reason="end_turn", duration_ms=1)
 
 
-def numbered(*events: tuple[str, AnyEvent]) -> list[AnyEvent]:
+def numbered(*events: tuple[str, AnyEvent], after: int = 0) -> list[AnyEvent]:
     """The events with their turns and rising numbers."""
     return [
         msgspec.structs.replace(event, seq=seq, **({"turn_id": turn} if turn else {}))
-        for seq, (turn, event) in enumerate(events, 1)
+        for seq, (turn, event) in enumerate(events, after + 1)
     ]
 
 
@@ -239,6 +241,21 @@ def test_what_may_be_a_command_has_nothing_put_before_it() -> None:
     """A command has to stand at the beginning."""
     for command in (Message(id="m", text="/x", literal=False), Message(id="m", text="/x", origin="keyboard")):
         assert with_context("told", command) == command
+
+
+def test_a_long_session_is_seen_in_a_moment() -> None:
+    """Thousands of turns with tools take time in proportion."""
+    events: list[AnyEvent] = []
+    for number in range(5000):
+        turn = f"t{number}"
+        told = (message("go", number), ToolStarted(tool_id="x", name="Bash"), DONE)
+        events += numbered(*((turn, event) for event in told), after=len(events))
+    began = time.process_time()
+    view = model_view(events)
+    assert time.process_time() - began < 2
+    assert len(view) == 10_000
+    assert isinstance(view[-1], ToolCall)
+    assert view[-1].status == "unknown"
 
 
 def test_what_is_not_known_is_passed_over() -> None:
