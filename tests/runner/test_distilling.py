@@ -228,12 +228,12 @@ async def test_a_process_that_is_killed_between_end_and_distillation_loses_nothi
 async def test_a_claim_is_kept_while_the_plugin_works(hubs: Hubs) -> None:
     """Another runner does not begin the same turn, though its lease is much shorter than the work."""
     plugin = Stuck()
-    config = hub_config(runner=RunnerConfig(lease_s=0.5))
+    config = hub_config(runner=RunnerConfig(lease_s=1.5))
     async with hubs(config, hooks=[plugin], runners=2) as hub:
         session = await hub.session()
         await hub.run_turn(session)
         await plugin.began.wait()
-        await asyncio.sleep(1.5)
+        await asyncio.sleep(3)
         assert len(plugin.turns) == 1
         plugin.go.set()
         await memory(hub, session)
