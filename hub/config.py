@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 
@@ -81,6 +81,7 @@ class PolicyConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     ask: tuple[str, ...] = ()
     ask_timeout_s: float | None = None
     unattended: bool | None = None
+    on_failure: Literal["pause", "continue"] | None = None
     sensitive: bool | None = None
 
 

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, TypeVar, get_args, get_origin
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
@@ -130,6 +130,9 @@ def _meant(key: str, known: Collection[str]) -> str:
 def _expected(kind: Any) -> str:
     if get_origin(kind) is tuple:
         return f"an array of {_expected(get_args(kind)[0]).removeprefix('a ')}s"
+    if get_origin(kind) is Literal or any(get_origin(one) is Literal for one in get_args(kind)):
+        words = [word for one in (kind, *get_args(kind)) if get_origin(one) is Literal for word in get_args(one)]
+        return " or ".join(f'"{word}"' for word in words)
     inner = [one for one in get_args(kind) if one is not type(None)] or [kind]
     return " or ".join(_WORDS[one] for one in inner)
 

@@ -116,6 +116,12 @@ class StillQueued(HubError):
     code = "still_queued"
 
 
+class NothingQueued(HubError):
+    """No message waits that could begin."""
+
+    code = "nothing_queued"
+
+
 class MessageBegun(HubError):
     """A queued message cannot be taken back: its turn has begun."""
 

@@ -35,6 +35,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str, str]]] = {
     "asks": ("lists", "asks", "List what agents wait for."),
     "answer": ("answer", "answer", "Answer a permission or a question."),
     "memory": ("memory", "memory", "Show what is kept of a session's turns."),
+    "queue": ("queue", "queue", "List what waits in a session; change it, take it back, let it go on."),
     "grants": ("grants", "grants", "List what a session may without asking; take it back."),
     "token": ("token", "token", "Show the token; make, list and revoke others."),
 }

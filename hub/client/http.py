@@ -141,6 +141,15 @@ class Client(Copies):
         """Answer an ask; the ask as it stands then. That the hub recorded it is not yet that the agent took it."""
         return await self._json("POST", f"/v1/asks/{quote(ask_id, safe='')}/answer", dict(reply))
 
+    async def edit_queued(self, session_id: str, message_id: str, text: str) -> Json:
+        """Change the words of a waiting message; the message as it waits then."""
+        path = f"{_session(session_id)}/queue/{quote(message_id, safe='')}"
+        return await self._json("PATCH", path, {"text": text})
+
+    async def resume_queue(self, session_id: str) -> Json:
+        """Begin what waits first; the turn and its message."""
+        return await self._json("POST", f"{_session(session_id)}/queue/resume", {})
+
     async def grants(self, session_id: str) -> list[Json]:
         """What the session may without asking, oldest first."""
         return await self._list(f"{_session(session_id)}/grants")

@@ -153,6 +153,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "resume_unsupported": Kind(409, "Resuming is not supported"),
     "already_settled": Kind(409, "Already settled"),
     "still_queued": Kind(409, "The message was queued before"),
+    "nothing_queued": Kind(404, "No message waits"),
     "message_begun": Kind(409, "The message does not wait any more"),
     "fenced": Kind(409, "Not the owner any more"),
     "withdrawn": Kind(410, "Withdrawn"),

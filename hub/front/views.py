@@ -84,6 +84,13 @@ class ToRender(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     texts: Annotated[tuple[str, ...], Meta(max_length=200)]
 
 
+class QueuedChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body that changes a waiting message."""
+
+    text: Words
+    literal: bool = True
+
+
 class Retry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The body that tries the last message again."""
 

@@ -18,6 +18,7 @@ from hub.store.store import Store
 from hub.turn import Ending, Failed, Interrupted, TurnTally, judge, terminal_event
 
 _RETRY_S = 0.2
+_HUBS_OWN = ("owner_lost", "cancelled_by_shutdown")
 
 
 def conclude(tally: TurnTally, ending: Ending, sign: Failed | None) -> tuple[list[AnyEvent], Ending]:
@@ -43,7 +44,8 @@ async def end_turn(
     if duration_ms is None:
         duration_ms = since_ms(taken.turn)
     terminal = terminal_event(judged, duration_ms=duration_ms, tools=tally.tools)
-    finished = await finish(services.store, taken.claim, closing, terminal)
+    go_on = _goes_on(terminal) or services.drains_after_failure(services.session_info(taken.session).policy)
+    finished = await finish(services.store, taken.claim, closing, terminal, go_on=go_on)
     if finished is None:
         return None
     services.metrics.turn_ended(taken.session.agent, terminal)
@@ -52,9 +54,17 @@ async def end_turn(
     return terminal
 
 
-async def finish(store: Store, claim: Claim, closing: list[AnyEvent], terminal: Terminal) -> Finished | None:
-    """Write the end, however long the store is away: the slot is never free without its event. None when
-    somebody else owns the turn now."""
+def _goes_on(terminal: Terminal) -> bool:
+    """Whether what waits begins after such an end by itself. What failed because of the hub says nothing against
+    what waits; after any other failure a person looks first."""
+    return not isinstance(terminal, events.TurnFailed) or terminal.code in _HUBS_OWN
+
+
+async def finish(
+    store: Store, claim: Claim, closing: list[AnyEvent], terminal: Terminal, *, go_on: bool = True
+) -> Finished | None:
+    """Write the end, however long the store is away: the slot is never free without its event. ``go_on``: the
+    message that waits first begins with it. None when somebody else owns the turn now."""
     session_id, turn_id = claim.session_id, claim.turn_id
     stamped: Terminal = stamp(terminal, session_id, turn_id)  # type: ignore[assignment]
     before = [stamp(event, session_id, turn_id) for event in closing]
@@ -64,7 +74,7 @@ async def finish(store: Store, claim: Claim, closing: list[AnyEvent], terminal: 
     told = False
     while True:
         try:
-            return await store.finish(claim, before, stamped, next_turn=next_turn, reason=reason)
+            return await store.finish(claim, before, stamped, next_turn=next_turn, reason=reason, go_on=go_on)
         except Fenced:
             return None
         except (StoreUnavailable, StoreReadOnly) as error:

@@ -72,6 +72,10 @@ class Services(Struct, frozen=True, kw_only=True):
         found: float | None = self._policy_says(policy, "ask_timeout_s")
         return found
 
+    def drains_after_failure(self, policy: str | None) -> bool:
+        """Whether messages that wait begin after a turn that failed, under a policy."""
+        return bool(self._policy_says(policy, "on_failure") == "continue")
+
     def unattended(self, policy: str | None) -> bool:
         """Whether nobody is there to answer under a policy."""
         return bool(self._policy_says(policy, "unattended"))

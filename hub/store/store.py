@@ -8,6 +8,7 @@ from hub.store.copying import Copies
 from hub.store.distilling import Distillations
 from hub.store.outputs import Outputs
 from hub.store.owned import OwnedTurns
+from hub.store.queueing import Queueing
 from hub.store.reading import Reading
 from hub.store.sessions import Sessions
 from hub.store.turns import Turns
@@ -15,5 +16,5 @@ from hub.store.turns import Turns
 __all__ = ["Bounds", "Store"]
 
 
-class Store(Sessions, Turns, OwnedTurns, Asks, Reading, Distillations, Copies, Outputs):
+class Store(Sessions, Turns, Queueing, OwnedTurns, Asks, Reading, Distillations, Copies, Outputs):
     """Everything that is kept, over one Redis. All methods raise StoreUnavailable or StoreReadOnly."""

@@ -7,16 +7,14 @@ import hashlib
 from hub import ids
 from hub.errors import (
     IdempotencyMismatch,
-    MessageBegun,
     NoActiveTurn,
     NoRetryableTurn,
-    Overloaded,
     StillQueued,
 )
-from hub.events import MessageQueued, Origin, UserMessage, encode_body, stamp, to_json
+from hub.events import Origin, UserMessage
 from hub.store import keys
 from hub.store.common import StoreBase, body_from, in_flight, missing
-from hub.store.records import Begun, Hash, QueuedMessage, TurnRecord, fields_of, turn_record
+from hub.store.records import Begun, Hash, TurnRecord, fields_of, turn_record
 from hub.store.transactions import Argument, clear_errors, encode_text, transact
 
 
@@ -66,7 +64,7 @@ class Turns(StoreBase):
                     turn_id=facts[0],
                 )
             case "queued":
-                raise _still_queued(facts[0])
+                raise still_queued(facts[0])
             case "busy":
                 raise in_flight(session_id, facts)
             case "no_retry":
@@ -98,56 +96,6 @@ class Turns(StoreBase):
             raise NoActiveTurn("No turn is running in this session.")
         return str(facts[0].decode())
 
-    async def enqueue(
-        self,
-        session_id: str,
-        text: str,
-        *,
-        literal: bool = True,
-        idempotency_key: str | None = None,
-        steer: bool = False,
-    ) -> QueuedMessage | None:
-        """Let a message wait for the running turn to end; None when no turn runs (begin one instead). ``steer``:
-        it is meant for that turn, and waits only where the agent does not take it. From then on :meth:`begin` with
-        its key finds it. Raises NotFound; StillQueued when its key came before; Overloaded when too many wait."""
-        message_id = ids.message_id()
-        user = UserMessage(message_id=message_id, text=text, origin="queue")
-        queued = stamp(MessageQueued(message_id=message_id, text=text), session_id, None)
-        message = QueuedMessage(
-            id=message_id,
-            text=text,
-            literal=literal,
-            fingerprint=fingerprint(text, literal),
-            tail=body_from(user, "message_id"),
-            event=body_from(queued, "message_id"),
-            key=idempotency_key or "",
-        )
-        bounds = self.bounds
-        body, item = encode_body(queued), to_json(message)
-        limits = [bounds.queue_most, bounds.idem_ttl_s, bounds.idem_most]
-        known = [message.key, message.fingerprint, "1" if steer else ""]
-        status, *said = await transact(self.redis, "enqueue", session_id, message_id, item, body, *limits, *known)
-        if status == "queued":
-            raise _still_queued(said[0].decode())
-        if status == "missing":
-            missing("session", session_id)
-        if status == "full":
-            raise Overloaded(
-                f"{bounds.queue_most} messages wait already. Take one back, or wait for the turn to end."
-            )
-        return message if status == "ok" else None
 
-    async def unqueue(self, session_id: str, message_id: str) -> None:
-        """Take a waiting message back. Raises NotFound; MessageBegun when its turn has begun."""
-        limits = [self.bounds.idem_ttl_s, self.bounds.idem_most]
-        status, *_ = await transact(self.redis, "unqueue", session_id, message_id, ids.request_id(), *limits)
-        if status == "missing":
-            missing("session", session_id)
-        if status == "begun":
-            raise MessageBegun("This message does not wait any more: its turn has begun.")
-        if status == "unknown":
-            missing("queued message", message_id)
-
-
-def _still_queued(message_id: str) -> StillQueued:
+def still_queued(message_id: str) -> StillQueued:
     return StillQueued("This message was queued before, with the same Idempotency-Key.", message_id=message_id)

@@ -232,6 +232,23 @@ async def _steered_back(desk: Desk) -> Case:
     return taken.session.id, lambda s: s.steered(taken.claim, queued.id, None), 0, lambda answer: answer is None
 
 
+async def _edit_queued(desk: Desk) -> Case:
+    taken = await desk.taken()
+    queued = await desk.store.enqueue(taken.session.id, "x")
+    assert queued is not None
+    edit = lambda store: store.edit_queued(taken.session.id, queued.id, "y")  # noqa: E731
+    return taken.session.id, edit, 1, lambda message: message.text == "y"
+
+
+async def _resume_queue(desk: Desk) -> Case:
+    taken = await desk.taken()
+    queued = await desk.store.enqueue(taken.session.id, "x")
+    assert queued is not None
+    await desk.finish(taken.claim, go_on=False)
+    resume = lambda store: store.resume_queue(taken.session.id)  # noqa: E731
+    return taken.session.id, resume, 2, lambda begun: begun.message_id == queued.id
+
+
 async def _cancel(desk: Desk) -> Case:
     taken = await desk.taken()
     return taken.session.id, lambda s: s.cancel(taken.session.id, "ann"), 0, lambda t: t == taken.turn.id
@@ -318,6 +335,8 @@ CASES = {
     "create": _create,
     "create with grants": _create_granted,
     "enqueue to steer": _enqueue_steer,
+    "edit_queued": _edit_queued,
+    "resume_queue": _resume_queue,
     "steer": _steer,
     "steered": _steered,
     "steered back": _steered_back,

@@ -185,7 +185,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(text=TEXTS)
     def enqueue(self, text: str) -> None:
         queued = self.run(self.store.enqueue(self.session, text))
-        assert (queued is None) == (self.model.turn is None)
+        assert (queued is None) == (self.model.turn is None and not self.model.queue)
         if queued:
             self.queued.append(queued.id)
             self.model.queue.append(queued.id)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from hub.errors import Invalid, NoActiveTurn, NotFound, SteerUnsupported, StillQueued, TurnInFlight
+from hub.errors import Invalid, NoActiveTurn, SteerUnsupported, StillQueued, TurnInFlight
 from hub.front import views
 from hub.front.instant import last_seq
 from hub.front.operations import Answer, Call, Operation, Outcome, Reply, operation
@@ -17,7 +16,6 @@ from hub.front.services import Services
 from hub.front.turns import answer, attach, begin_able, steered
 from hub.store.records import Begun
 
-_MESSAGE_ID: Final = re.compile(r"msg_[0-9a-z]{26}")
 _TRIES: Final = 5
 _STOP_EXTRA_S: Final = 10.0
 _TAKEN: Final = Reply(202, views.Accepted)
@@ -189,20 +187,4 @@ async def interrupt(call: Call[Any, Any]) -> Answer:
     return Answer(202, views.Stopping(turn_id=turn_id))
 
 
-@operation(
-    "DELETE",
-    "/v1/sessions/{id}/queue/{message_id}",
-    Reply(204),
-    scope="send",
-    errors=["not_found", "message_begun"],
-)
-async def unqueue(call: Call[Any, Any]) -> Answer:
-    """Take a waiting message back. 409 once its turn has begun."""
-    name, message_id = session_id(call.path["id"]), call.path["message_id"]
-    if not _MESSAGE_ID.fullmatch(message_id):
-        raise NotFound(f"There is no queued message {message_id[:80]!r}.")
-    await call.services.store.unqueue(name, message_id)
-    return Answer(204)
-
-
-OPERATIONS: Final[tuple[Operation, ...]] = (send_message, retry, interrupt, unqueue)
+OPERATIONS: Final[tuple[Operation, ...]] = (send_message, retry, interrupt)

@@ -126,6 +126,20 @@ local function recall_request(key, ttl_s)
   return words
 end
 
+-- Start the turn of the message that waits first; its id, nil when none waits.
+local function start_queued(tid, ring_ms, ttl_s, most)
+  local waiting = redis.call('LPOP', queue_key)
+  if not waiting then return nil end
+  local item = cjson.decode(waiting)
+  local message = { id = item.id, text = item.text, literal = item.literal and '1' or '0', origin = 'queue',
+    fingerprint = item.fingerprint }
+  local first = start_turn(tid, 1, message, item.tail, ring_ms)
+  if item.key ~= '' then
+    remember_request('key:' .. item.key, table.concat({ item.fingerprint, tid, item.id, '1', first }, ' '), ttl_s, most)
+  end
+  return item.id
+end
+
 -- End an open ask of the present turn without a settlement.
 local function withdraw(tid, aid, reason)
   redis.call('HSET', asks_key, aid .. ':state', 'withdrawn', aid .. ':reason', reason)

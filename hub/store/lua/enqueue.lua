@@ -10,11 +10,12 @@ if ARGV[10] ~= '' then
   if known and known[3] == 'queued' then return { 'queued', known[4] } end
   if known then return { 'idle' } end -- it has begun since: `begin` tells of it
 end
-if redis.call('EXISTS', turn_key) == 0 then return { 'idle' } end
+-- A queue that stands still since a turn failed is not overtaken by who wants to wait.
+if redis.call('EXISTS', turn_key) == 0 and redis.call('LLEN', queue_key) == 0 then return { 'idle' } end
 if redis.call('LLEN', queue_key) >= tonumber(ARGV[7]) then return { 'full' } end
 redis.call('RPUSH', queue_key, ARGV[5])
-if ARGV[12] == '1' then
-  local held = turn_fields('steers', 'runner', 'id')
+local held = turn_fields('steers', 'runner', 'id')
+if ARGV[12] == '1' and held[3] then
   redis.call('HSET', turn_key, 'steers', (held[1] or '') .. ' ' .. mid)
   tell_runner(held[2], 'steer ' .. sid .. ' ' .. held[3])
 end

@@ -45,18 +45,6 @@ if memo[1] then -- somebody makes memories of turns: from now on this one waits 
   end
 end
 
-local next_tid, next_mid = '', ''
-local waiting = ARGV[10] == '1' and redis.call('LPOP', queue_key)
-if waiting then
-  local item = cjson.decode(waiting)
-  next_tid, next_mid = ARGV[7], item.id
-  local message = { id = item.id, text = item.text, literal = item.literal and '1' or '0', origin = 'queue',
-    fingerprint = item.fingerprint }
-  local first = start_turn(next_tid, 1, message, item.tail, tonumber(ARGV[8]))
-  if item.key ~= '' then
-    local value = table.concat({ item.fingerprint, next_tid, item.id, '1', first }, ' ')
-    remember_request('key:' .. item.key, value, ARGV[11], tonumber(ARGV[12]))
-  end
-end
+local next_mid = ARGV[10] == '1' and start_queued(ARGV[7], tonumber(ARGV[8]), ARGV[11], tonumber(ARGV[12])) or ''
 flush()
-return { 'ok', terminal, next_tid, next_mid }
+return { 'ok', terminal, next_mid ~= '' and ARGV[7] or '', next_mid }
