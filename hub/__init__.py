@@ -10,10 +10,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hub.asks import Answer, Answered, AskRecord, AskRequest, Settlement, WithdrawnAsk
+    from hub.asks import ELICITATION, Answer, Answered, AskRecord, AskRequest, Settlement, WithdrawnAsk
     from hub.cli.common import Caller, hub_command
     from hub.client import Client
     from hub.digests import digest_of
+    from hub.elicitation import elicitation_answers, elicitation_result, elicited
     from hub.errors import AgentUnavailable, ConfigError, HubError, PluginError, SteerUnsupported
     from hub.events import (
         AnyEvent,
@@ -89,12 +90,13 @@ if TYPE_CHECKING:
 
 _HOMES = (
     "errors", "events", "turn", "asks", "transport", "typist", "hookspecs", "client", "cli.common", "policies",
-    "digests", "modelview", "modeltext",
+    "digests", "modelview", "modeltext", "elicitation",
 )  # fmt: skip
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ELICITATION",
     "AgentInfo",
     "AgentText",
     "AgentUnavailable",
@@ -177,6 +179,9 @@ __all__ = [
     "__version__",
     "context_text",
     "digest_of",
+    "elicitation_answers",
+    "elicitation_result",
+    "elicited",
     "hookimpl",
     "hub_command",
     "model_view",

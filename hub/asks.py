@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 from msgspec import Struct, field
 
+from hub import forms
 from hub.errors import Invalid
 from hub.events import Ask, AskKind, AskSettled, By, Decision, Question, Refusal, Scope, to_json
 
@@ -130,6 +131,9 @@ def identical_key(request: AskRequest) -> str:
 
 SKIPPED: Final = "(skipped: no answer to this one)"
 """What the agent is told of a question that a person skipped."""
+ELICITATION: Final = "Elicitation"
+"""The tool of an ask in which a server of the agent (MCP) has a form filled in."""
+_UNFILLED: Final = ("decline", "cancel")
 _GRANT_DIGITS: Final = 32
 _TRUST: Final = ("sdk", "hook", "transcript", "pane")
 _MISSING: Final = ("subject", "input", "questions", "danger", "rationale", "tool_id")
@@ -215,6 +219,8 @@ def _question(ask: Ask, reply: QuestionReply, by: By) -> Settlement:
     if reply.response is not None:
         if not reply.response.strip():
             raise Invalid("`response` is empty.")
+        if ask.tool == ELICITATION and reply.response.strip().casefold() not in _UNFILLED:
+            raise Invalid("A form takes an answer to each field, or one of the responses `decline` and `cancel`.")
         if "response" in ask.refuses:
             raise Invalid("Where the agent asks this, each question wants its own answer: send `answers`.")
         for question in ask.questions:
@@ -225,6 +231,9 @@ def _question(ask: Ask, reply: QuestionReply, by: By) -> Settlement:
     if unknown := [key for key in given if key not in wanted]:
         raise Invalid(f"No such question: {unknown[0]!r}. The questions are: {', '.join(map(repr, wanted))}.")
     answers = {question.question: _answer(ask, question, given) for question in ask.questions}
+    if ask.tool == ELICITATION:
+        filled = {text: words for text, words in answers.items() if words != SKIPPED}
+        forms.values_of(ask.input.get("message", ""), ask.input.get("schema", {}), filled)
     if all(text == SKIPPED for text in answers.values()):
         raise Invalid("All questions are skipped: answer one of them, or send `response`.")
     return Settlement(by=by, answers=answers)

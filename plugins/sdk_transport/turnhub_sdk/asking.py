@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny, ToolPermissionContext
 
-from hub import Answer, AskRequest, Question, Settlement, WithdrawnAsk
+from hub import Answer, AskRequest, Question, Settlement, WithdrawnAsk, elicited
 from turnhub_sdk.texts import clean, clean_all
 
 QUESTION: Final = "AskUserQuestion"
@@ -50,6 +50,24 @@ def request_of(tool: str, given: dict[str, Any], context: ToolPermissionContext)
         input=given,
         rationale=_rationale(given, context),
         tool_id=context.tool_use_id,
+    )
+
+
+def elicitation_of(given: Mapping[str, Any]) -> AskRequest:
+    """The ask that Claude Code's request ``elicitation`` makes. Its form is shown in the order of its server."""
+    given = clean_all(dict(given))
+    schema = given.get("requested_schema")
+    schema = dict(schema) if isinstance(schema, Mapping) else {}
+    fields, order = schema.get("properties"), given.get("property_order")
+    if isinstance(fields, Mapping) and isinstance(order, list):
+        known = [name for name in order if name in fields]
+        schema["properties"] = {name: fields[name] for name in dict.fromkeys([*known, *fields])}
+    return elicited(
+        str(given.get("mcp_server_name") or ""),
+        str(given.get("message") or ""),
+        schema,
+        source="sdk",
+        url=given.get("url") if isinstance(given.get("url"), str) else None,
     )
 
 

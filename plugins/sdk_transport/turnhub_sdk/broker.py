@@ -9,8 +9,8 @@ import structlog
 from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny, ToolPermissionContext
 from msgspec import Struct
 
-from hub import Answered, Settlement, TurnContext
-from turnhub_sdk.asking import NO_TURN, QUESTION, UNABLE, Result, request_of, result_of
+from hub import Answered, Settlement, TurnContext, elicitation_result
+from turnhub_sdk.asking import NO_TURN, QUESTION, UNABLE, Result, elicitation_of, request_of, result_of
 from turnhub_sdk.tools import Tools
 
 _SHOWN_S: Final = 1.0
@@ -95,6 +95,27 @@ class Broker:
             runs = result.updated_input if isinstance(result, PermissionResultAllow) else None
             self._taken[tool_id] = _Taken(answer.ask_id, runs)
         return result
+
+    async def elicit(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
+        """What a server of the agent (MCP) is answered that wants something of its user: ``given`` is the request
+        ``name`` of Claude Code. Raises nothing but a cancellation."""
+        turn = self._turn
+        if turn is None:
+            return {"action": "cancel"}
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a coroutine that runs has a task
+        self._waiting.add(task)
+        try:
+            request = elicitation_of(given)
+            answer = await turn.ask(request)
+            if isinstance(answer, Answered):
+                self._taken[name] = _Taken(answer.ask_id, None)
+            return elicitation_result(request, answer)
+        except Exception as error:  # noqa: BLE001 - its text would be told to a stranger's server
+            self._log.error("elicitation_failed", error=type(error).__name__)
+            return {"action": "cancel"}
+        finally:
+            self._waiting.discard(task)
 
     async def _until_shown(self, tool_id: str) -> None:
         # The call's own message is on its way through the turn; an ask has to come behind it.

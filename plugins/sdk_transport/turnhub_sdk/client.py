@@ -28,6 +28,7 @@ from msgspec import Struct
 
 from hub import AgentUnavailable
 from turnhub_sdk.cli import MINIMUM, too_old
+from turnhub_sdk.elicitations import Elicit, answer_elicitations
 
 # This logger of the SDK puts words of the conversation into its errors, which are told by us, without them.
 logging.getLogger("claude_agent_sdk._internal.query").setLevel(logging.CRITICAL + 1)
@@ -60,7 +61,7 @@ class Client:
     uuid of the last prompt that it was given; ``forked`` whether it knows what was said in the session that this
     one was forked from."""
 
-    def __init__(self, options: ClaudeAgentOptions, spent_usd: float = 0.0) -> None:
+    def __init__(self, options: ClaudeAgentOptions, spent_usd: float = 0.0, elicit: Elicit | None = None) -> None:
         self.spent_usd = spent_usd
         self.session_id = None if options.fork_session else options.resume
         self.forked = options.fork_session
@@ -69,6 +70,7 @@ class Client:
         self._log = structlog.get_logger(__name__)
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
         options.stderr = self._heard
+        self._elicit = elicit
         self._sdk = ClaudeSDKClient(options)
         self._pump: asyncio.Task[None] | None = None
         self._pid: int | None = None
@@ -89,6 +91,8 @@ class Client:
             if _LOST in words:
                 raise ConversationLost(words) from None
             raise AgentUnavailable(f"Claude Code did not start: {words}{self._last_words()}") from None
+        if self._elicit is not None:
+            answer_elicitations(self._sdk, self._elicit)
         self._pump = asyncio.create_task(self._run_pump())
         await self._examine()
 

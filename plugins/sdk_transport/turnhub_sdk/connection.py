@@ -143,7 +143,7 @@ class SdkConnection(Connection):
         return await self._connect(None, 0.0)
 
     async def _connect(self, resume: str | None, spent_usd: float, *, fork: bool = False) -> Client:
-        client = Client(self._sdk_options(resume, fork=fork), spent_usd)
+        client = Client(self._sdk_options(resume, fork=fork), spent_usd, self._broker.elicit)
         try:
             await client.connect(self._options.connect_s)
         except BaseException:
@@ -161,6 +161,7 @@ class SdkConnection(Connection):
             fork_session=fork,
             include_partial_messages=True,
             max_buffer_size=_BUFFER,
+            mcp_servers=Path(options.mcp_config).expanduser() if options.mcp_config else {},
             model=options.model,
             permission_mode=options.permission_mode,
             resume=resume,

@@ -45,7 +45,8 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     behind it. ``setting_sources``: whose settings files (with their hooks and permission rules) are believed;
     none by default. ``stall_s``: how long the agent may show no sign of life while no tool runs and nobody is
     asked. ``idle_s``: how long an idle agent process is kept. ``api_timeout_s`` and ``max_retries`` bound what
-    the agent itself tries. ``rehearsal``: talk to the scripted model that shows a person around.
+    the agent itself tries. ``mcp_config``: a file of MCP servers, as ``claude --mcp-config`` takes it.
+    ``rehearsal``: talk to the scripted model that shows a person around.
     """
 
     model: Annotated[str, Meta(min_length=1)] | None = None
@@ -57,6 +58,7 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     system_prompt: str | None = None
     append_system_prompt: str | None = None
     cli_path: Annotated[str, Meta(min_length=1)] | None = None
+    mcp_config: Annotated[str, Meta(min_length=1)] | None = None
     rehearsal: bool = False
     stall_s: Seconds = 240.0
     idle_s: Seconds = 300.0
@@ -77,6 +79,7 @@ _EXPECTED: Final[dict[str, str]] = {
     "system_prompt": _TEXT,
     "append_system_prompt": _TEXT,
     "cli_path": "the path of a Claude Code executable in quotes",
+    "mcp_config": "the path of a JSON file with MCP servers, in quotes",
     "rehearsal": "true or false",
     "stall_s": _DURATION,
     "idle_s": _DURATION,

@@ -6,12 +6,13 @@ a result, and the pane (:class:`~turnhub_tmux.typist.Seen`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from msgspec.structs import replace
 
-from hub import AskRequest, SessionInfo
+from hub import ELICITATION, AskRequest, SessionInfo
 from turnhub_tmux.bridge.facts import PermissionAsked
 from turnhub_tmux.requests import is_about, of_dialog, refusals, request_of
 from turnhub_tmux.screen.types import Dialog
@@ -54,13 +55,29 @@ def by_pane(seen: Mapping[str, Any]) -> list[AskRequest]:
     """The dialog on the screen: under the name of the request that it shows, where somebody else knows that."""
     dialog = _dialog(seen)
     if dialog is None:
-        return []
+        return _form(seen)
     known = next((one for one in (*by_hook(seen), *by_transcript(seen)) if is_about(dialog, one)), None)
     if known is None:
         return [of_dialog(dialog)]
     return [replace(known, source="pane", refuses=refusals(dialog))]
 
 
+def _form(seen: Mapping[str, Any]) -> list[AskRequest]:
+    """The form of an MCP server, which keys do not fill in: it is to be answered in the terminal."""
+    found = seen.get(SEEN)
+    rows = found.screen.rows if isinstance(found, Seen) and found.screen.state == "unknown" else ()
+    server = next((match[1] for row in rows if (match := _ASKS.fullmatch(row.strip()))), None)
+    if server is None:
+        return []
+    told = f"The MCP server {server!r} wants a form filled in, in the agent's own terminal."
+    return [
+        AskRequest(
+            kind="question", tool=ELICITATION, subject=server, rationale=told, source="pane", refuses=("answer",)
+        )
+    ]
+
+
+_ASKS: Final = re.compile(r"MCP server [“\"](.+)[”\"] requests your input")
 SOURCES: Final[tuple[Callable[[Mapping[str, Any]], list[AskRequest]], ...]] = (by_hook, by_transcript, by_pane)
 """In order of how far they can be trusted."""
 

@@ -7,9 +7,24 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
+from hub import (
+    ELICITATION,
+    Answered,
+    AskRequest,
+    By,
+    Question,
+    QuestionOption,
+    Refusal,
+    Settlement,
+    WithdrawnAsk,
+    elicitation_answers,
+    elicitation_result,
+    elicited,
+)
 from hub import Answer as HubAnswer
-from hub import Answered, AskRequest, By, Question, QuestionOption, Refusal, Settlement, WithdrawnAsk
-from turnhub_tmux.bridge.decisions import Allow, Decision, Deny, answered
+from turnhub_tmux.bridge.decisions import Allow, Decision, Deny, Fill, answered
 from turnhub_tmux.bridge.facts import PermissionAsked
 from turnhub_tmux.bridge.posts import questions_of
 from turnhub_tmux.screen import answers
@@ -39,7 +54,9 @@ _TITLES: Final[Mapping[str, str]] = {"bash command": "Bash", "fetch": "WebFetch"
 
 
 def request_of(tool: str, given: dict[str, Any], *, source: str, tool_id: str | None = None) -> AskRequest:
-    """The ask that a tool call with this input makes."""
+    """The ask that a tool call with this input makes, or what an MCP server asks with it."""
+    if tool == ELICITATION:
+        return elicited(given["server"], given["message"], given["schema"], source=source, url=given["url"])
     if tool == QUESTION:
         questions = questions_of(given)
         subject = " ".join(question.question for question in questions)
@@ -162,6 +179,9 @@ def _found(question: str, shown: str) -> bool:
 
 def decision_of(asked: PermissionAsked, answer: HubAnswer) -> Decision:
     """An answer, as the hook of the agent takes it."""
+    if asked.tool == ELICITATION:
+        request = request_of(asked.tool, asked.input, source="hook")
+        return msgspec.convert(elicitation_result(request, answer), Fill)
     if isinstance(answer, WithdrawnAsk):
         return Deny(message=_UNABLE)
     settlement = answer.settlement
@@ -270,6 +290,8 @@ def by_keyboard(request: AskRequest, *, allowed: bool, output: Any = None, given
     """What somebody answered at the keyboard, as its consequences tell; None where they do not tell it."""
     if request.kind == "permission":
         return Settlement(by=KEYBOARD, decision="allow" if allowed else "deny", scope="once")
+    if request.tool == ELICITATION:
+        return _filled_in(request, output)
     if not allowed:
         talks = isinstance(output, str) and _CLARIFIES in output
         return Settlement(by=KEYBOARD, response=_CHAT) if talks else None
@@ -278,6 +300,14 @@ def by_keyboard(request: AskRequest, *, allowed: bool, output: Any = None, given
         if isinstance(found, Mapping) and found:
             return Settlement(by=KEYBOARD, answers={str(key): str(value) for key, value in found.items()})
     return None
+
+
+def _filled_in(request: AskRequest, output: Any) -> Settlement | None:
+    """What somebody made of a form, as its server was told."""
+    told = output if isinstance(output, Mapping) else {}
+    if told.get("action") == "accept":
+        return Settlement(by=KEYBOARD, answers=elicitation_answers(request, told.get("content") or {}))
+    return Settlement(by=KEYBOARD, response=str(told["action"])) if told.get("action") else None
 
 
 def agreed(answer: HubAnswer) -> bool:

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -30,6 +31,7 @@ from tests.e2e.door import Json
 
 WITHIN_S: Final = 30.0
 _LOOK_S: Final = 0.05
+SHOP: Final = Path(__file__).with_name("shop.py")
 _ECHO: Final = re.compile(r"echo (\S+) >> ran")
 QUICK_S: Final = 1.5
 
@@ -186,11 +188,11 @@ class Play:
         await stage.json("POST", f"/v1/sessions/{session}/messages", {"text": actor.message(*steps)})
         return play
 
-    async def asks(self, count: int = 1) -> list[Json]:
-        """The open asks of the session, as soon as there are so many."""
+    async def asks(self, count: int = 1, kind: str = "") -> list[Json]:
+        """The open asks of the session (of this kind), as soon as there are so many."""
 
         def mine(found: list[Json]) -> list[Json]:
-            return [one for one in found if one["session_id"] == self.session]
+            return [one for one in found if one["session_id"] == self.session and kind in one["ask"]["kind"]]
 
         return mine(await self.stage.until("/v1/asks?state=open", lambda found: len(mine(found)) >= count))
 
@@ -306,11 +308,14 @@ async def staged() -> AsyncIterator[Stage]:
     behind = Claude("sdk", folder / "sdk", edits=True, lives_on=False)
     hooked = Claude("hooks", folder / "hooks", edits=True, lives_on=True)
     keyed = Claude("keys", folder / "keys", edits=False, lives_on=True)
-    pane = {"transport": "tmux", "command": f"{bundled_claude()} --permission-mode default", "socket": socket}
+    servers = folder / "servers.json"
+    servers.write_text(json.dumps({"mcpServers": {"shop": {"command": sys.executable, "args": [str(SHOP)]}}}))
+    command = f"{bundled_claude()} --permission-mode default --mcp-config {servers}"
+    pane = {"transport": "tmux", "command": command, "socket": socket}
     try:
         async with behind.model, hooked.model, keyed.model:
             config = CONFIG.format(quick=QUICK_S)
-            config += _agent("sdk", behind, folder / "home-sdk", {"transport": "sdk"})
+            config += _agent("sdk", behind, folder / "home-sdk", {"transport": "sdk", "mcp_config": str(servers)})
             config += _agent("hooks", hooked, folder / "home-hooks", pane)
             config += _agent("keys", keyed, folder / "home-keys", {**pane, "hooks": False})
             actors: list[Scenario] = [Scripted(), behind, hooked, keyed]

@@ -3,6 +3,7 @@ which tool call an ask is about, whether an ask is over, what is late and what w
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from typing import Any, Final, TypeVar
@@ -11,10 +12,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hub import ELICITATION
 from turnhub_tmux.bridge.facts import (
     AskOver,
     BatchDone,
     Displayed,
+    Elicited,
     Fact,
     PermissionAsked,
     PromptSubmitted,
@@ -29,6 +32,7 @@ from turnhub_tmux.bridge.facts import (
 )
 from turnhub_tmux.bridge.posts import Post
 
+_ODD: Final = re.compile(r"[^A-Za-z0-9_-]")
 _KEPT: Final = 4096
 _PROMPTS: Final = 512
 _ASKS: Final = 256
@@ -144,13 +148,18 @@ class Course:
         match fact:
             case ToolDone():
                 yield from self._ran(fact.tool_use_id, fact.input, fact.output)
+                yield from self._went_on(fact.name)
             case ToolFailed():
                 yield from self._ran(fact.tool_use_id, fact.input, fact.error)
+                if not fact.interrupted:
+                    yield from self._went_on(fact.name)
             case BatchDone():
                 for result in fact.results:
                     self._calls.pop(result.tool_use_id, None)
                     for ask_id in self._about(result.tool_use_id):
                         yield self._over(ask_id, "batch", output=result.output)
+            case Elicited():
+                yield from self._filled_in(fact)
             case Stopped() | StopFailed() if not fact.late:
                 yield from self._all_over("stop", fact.agent_session)
             case SessionOver():
@@ -162,6 +171,21 @@ class Course:
         self._calls.pop(tool_use_id, None)
         for ask_id in self._about(tool_use_id):
             yield self._over(ask_id, "tool", ran=True, input=given, output=output)
+
+    def _filled_in(self, fact: Elicited) -> Iterator[AskOver]:
+        """The oldest ask of this server is over."""
+        for ask_id, one in self._asks.items():
+            if one.fact.tool == ELICITATION and one.fact.input.get("server") == fact.server:
+                output = {"action": fact.action, "content": fact.content}
+                yield self._over(ask_id, "tool", output=output)
+                return
+
+    def _went_on(self, tool: str) -> Iterator[AskOver]:
+        """A tool of a server that had asked has come to its end: nobody but our answer can have let it go on."""
+        for ask_id, one in list(self._asks.items()):
+            server = _ODD.sub("_", str(one.fact.input.get("server")))
+            if one.answered and one.fact.tool == ELICITATION and tool.startswith(f"mcp__{server}__"):
+                yield self._over(ask_id, "tool")
 
     def _about(self, tool_use_id: str) -> list[str]:
         return [ask_id for ask_id, one in self._asks.items() if one.fact.tool_use_id == tool_use_id]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from turnhub_tmux.bridge.facts import AskOver, PermissionAsked
 
@@ -30,7 +30,15 @@ class Deny(Struct, frozen=True, kw_only=True):
     message: str
 
 
-Decision: TypeAlias = Allow | Deny
+class Fill(Struct, frozen=True, kw_only=True):
+    """What an MCP server is told that asked: ``accept`` with the ``content`` of its form, ``decline``, or
+    ``cancel``."""
+
+    action: str
+    content: dict[str, Any] = field(default_factory=dict)
+
+
+Decision: TypeAlias = Allow | Deny | Fill
 
 
 def answered(asked: PermissionAsked, answers: Mapping[str, str]) -> Allow:
@@ -43,6 +51,9 @@ def respond(decision: Decision) -> bytes:
 
     Half a surrogate pair, which no JSON can carry, becomes U+FFFD.
     """
+    if isinstance(decision, Fill):
+        filled = {"hookEventName": "Elicitation", "action": decision.action, "content": decision.content}
+        return msgspec.json.encode(_sound({"hookSpecificOutput": filled}))
     behaviour: dict[str, Any] = (
         {"behavior": "deny", "message": decision.message}
         if isinstance(decision, Deny)
@@ -61,15 +72,24 @@ def _in_mode(mode: str) -> dict[str, str]:
 def took(decision: Decision, over: AskOver) -> bool | None:
     """Whether the agent took this decision, as the end of the ask tells. False: somebody else's came first.
     None: it does not tell."""
+    if isinstance(decision, Fill):
+        return _filled(decision, over)
     if isinstance(decision, Deny):
         if over.ran:
             return False
-        told = over.output if over.sign == "batch" and isinstance(over.output, str) else ""
-        return True if told.strip() and told.strip() == _sound(decision.message).strip() else None
+        words = over.output if over.sign == "batch" and isinstance(over.output, str) else ""
+        return True if words.strip() and words.strip() == _sound(decision.message).strip() else None
     if not over.ran:
         return None
     wanted, ran_with = {} if decision.same else _sound(decision.input or {}), over.input or {}
     return all(ran_with.get(name) == value for name, value in wanted.items())
+
+
+def _filled(decision: Fill, over: AskOver) -> bool | None:
+    if not isinstance(over.output, dict):  # nobody else can have answered while the hook was held
+        return True if over.sign == "tool" else None
+    content = over.output.get("content") if decision.action != "accept" else _sound(decision.content)
+    return bool(over.output == {"action": decision.action, "content": content})
 
 
 def _sound(value: Any) -> Any:

@@ -111,6 +111,14 @@ class PermissionAsked(Fact, frozen=True, kw_only=True):
     tool_use_id: str | None = None
 
 
+class Elicited(Fact, frozen=True, kw_only=True):
+    """What an MCP server was told that had asked: ``action``, and what was filled in."""
+
+    server: str
+    action: str
+    content: dict[str, Any] = field(default_factory=dict)
+
+
 class AskOver(Fact, frozen=True, kw_only=True):
     """The dialog of ``ask_id`` is gone, as ``sign`` tells: its tool ran (or failed), the tools of that answer
     are all over, the agent stopped, began another prompt, ended, or hung up.

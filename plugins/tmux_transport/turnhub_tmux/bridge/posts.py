@@ -8,10 +8,11 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from hub import Question
+from hub import ELICITATION, Question
 from turnhub_tmux.bridge.facts import (
     BatchDone,
     Displayed,
+    Elicited,
     Fact,
     Notified,
     PermissionAsked,
@@ -146,6 +147,23 @@ def _asked(body: Body) -> Fact | None:
     )
 
 
+def _elicitation(body: Body) -> Fact | None:
+    """An MCP server asks: the form is its input."""
+    server = _text(body, "mcp_server_name")
+    given: dict[str, Any] = {
+        "server": server,
+        "message": _text(body, "message"),
+        "url": _text(body, "url") or None,
+    }
+    given["schema"] = _object(body, "requested_schema")
+    return PermissionAsked(ask_id="", tool=ELICITATION, input=given) if server else None
+
+
+def _elicited(body: Body) -> Fact | None:
+    server, action = _text(body, "mcp_server_name"), _text(body, "action")
+    return Elicited(server=server, action=action, content=_object(body, "content")) if server and action else None
+
+
 def _stopped(body: Body) -> Fact:
     return Stopped(last_message=_text(body, "last_assistant_message"))
 
@@ -174,6 +192,8 @@ _MAKERS: Final[Mapping[str, Callable[[Body], Fact | None]]] = {
     "PostToolUseFailure": _failed,
     "PostToolBatch": _batch,
     "PermissionRequest": _asked,
+    "Elicitation": _elicitation,
+    "ElicitationResult": _elicited,
     "Stop": _stopped,
     "StopFailure": _stop_failed,
     "Notification": _notified,

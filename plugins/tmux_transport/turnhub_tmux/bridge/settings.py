@@ -13,7 +13,8 @@ from turnhub_tmux.bridge.posts import EVENTS
 from turnhub_tmux.bridge.state import private_folder, write_private
 
 ASK_S: Final = 24 * 3600
-"""Seconds for which an agent keeps the request of a permission open. Its dialog is there all the while."""
+"""Seconds for which an agent keeps the request of a permission open, whose dialog is there all the while, or of an
+MCP server, for which there is a dialog only when the request is over."""
 TELL_S: Final = 30
 """Seconds that an agent waits for a hook that only tells: the listener answers those at once, so that one which
 does not is not there any more, and nobody should have to wait for it."""
@@ -29,7 +30,7 @@ def _hook(access: Access, event: str) -> dict[str, Any]:
         "type": "http",
         "url": access.url,
         "headers": {"Authorization": f"Bearer {access.token}"},
-        "timeout": ASK_S if event == "PermissionRequest" else TELL_S,
+        "timeout": ASK_S if event in ("PermissionRequest", "Elicitation") else TELL_S,
     }
 
 
