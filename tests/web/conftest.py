@@ -11,7 +11,11 @@ from playwright.sync_api import Browser, sync_playwright
 from hub.testing.process import HubProcess, hub_process
 from tests.web.visitor import Visitors
 
+# No distiller: what it adds to a turn comes some time after the turn has ended.
 CONFIG = """
+[plugins]
+enabled = ["sdk"]
+
 [runner]
 lease_s = 2.0
 
@@ -27,7 +31,7 @@ _CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shut
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One browser for a module."""
+    """One browser for a module. While it is there an event loop runs in this thread, which others cannot bear."""
     if _CHROMIUM is None:
         pytest.fail("Chromium is not installed: scripts/system-packages.sh installs it.")
     with sync_playwright() as playwright:
@@ -36,16 +40,9 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def hub() -> Iterator[HubProcess]:
-    """One hub for the tests of a module that leave it as it was."""
-    with hub_process(CONFIG, environ={"IS_SANDBOX": "1"}) as hub:
-        yield hub
-
-
-@pytest.fixture
-def own_hub() -> Iterator[HubProcess]:
-    """A hub that a test may kill."""
+    """One hub for the tests that leave it as it was."""
     with hub_process(CONFIG, environ={"IS_SANDBOX": "1"}) as hub:
         yield hub
 

@@ -18,6 +18,7 @@ expect.set_options(timeout=PATIENCE_MS)
 
 # What the browser itself logs of a status that the page deals with.
 _STATUS: Final = re.compile(r"^Failed to load resource: the server responded with a status of (\d+)")
+_SESSION: Final = re.compile(r"/v1/sessions/ses_[0-9a-z]+$")
 _AWAY: Final = re.compile(r"^Failed to load resource: net::ERR_")
 
 
@@ -57,6 +58,21 @@ class Visitor:
         self.page.wait_for_url(re.compile("#ses_"))
         expect(self.send_button).to_be_enabled()
         return self.page.url.partition("#")[2]
+
+    def come_deaf(self, session: str) -> None:
+        """Look at a session, and hear nothing of it from then on."""
+        self.expected.add("409")
+        self.hub_leaves = True
+        self.page.route("**/v1/events*", lambda route: route.abort())
+        self.open(session)
+        self.page.route(_SESSION, lambda route: route.abort())
+        expect(self.page.locator("#connection")).to_be_visible()
+        expect(self.send_button).to_be_enabled()
+
+    def hear_again(self) -> None:
+        """The end of deafness."""
+        self.page.unroute("**/v1/events*")
+        self.page.unroute(_SESSION)
 
     @property
     def box(self) -> Locator:
@@ -129,9 +145,13 @@ class Visitors:
         return visitor
 
     def leave(self) -> None:
-        """Everybody goes; raises AssertionError where a browser complained about anything."""
+        """Everybody goes, and what they made too. Raises AssertionError where a browser complained of anything."""
         for context in self._contexts:
             context.close()
+        for hub in {id(visitor.hub): visitor.hub for visitor in self.all}.values():
+            with client(hub) as http:
+                for session in http.get("/v1/sessions?limit=500").json():
+                    http.delete(f"/v1/sessions/{session['id']}?force=true")
         complaints = [complaint for visitor in self.all for complaint in visitor.complaints]
         assert complaints == []
 

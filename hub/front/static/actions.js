@@ -2,7 +2,7 @@
 
 import { api, newKey, Problem } from "/api.js";
 import { draftOf, keepDraft } from "/drafts.js";
-import { changed, notice, state } from "/state.js";
+import { changed, heard, notice, state } from "/state.js";
 import { $ } from "/dom.js";
 
 export async function attempt(work) {
@@ -84,6 +84,7 @@ export async function send(text, onBusy, literal) {
     }
   });
   state.sending = false;
+  if (!state.notice && state.connection === "lost") heard.wake();
   changed();
 }
 

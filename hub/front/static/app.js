@@ -5,7 +5,7 @@ import { logIn } from "/actions.js";
 import { $ } from "/dom.js";
 import { fillMissing } from "/rendered.js";
 import { Session } from "/session.js";
-import { changed, notice, onChange, state } from "/state.js";
+import { changed, heard, notice, onChange, state } from "/state.js";
 import { Stream } from "/stream.js";
 import { startKeys } from "/keys.js";
 import { startNotices } from "/notices.js";
@@ -126,6 +126,7 @@ $("login").addEventListener("close", () => {
 const wake = () => {
   if (!document.hidden && (state.connection !== "open" || Date.now() - state.asOf > STALE_MS)) stream.soon();
 };
+heard.wake = wake;
 window.addEventListener("online", () => stream.soon());
 window.addEventListener("offline", changed);
 window.addEventListener("pageshow", (event) => { if (event.persisted) stream.soon(); });

@@ -30,17 +30,25 @@ async function fetchAll() {
   const asked = [...wanted];
   wanted = new Map();
   for (const part of parts(asked)) {
-    const texts = [...new Set(part.map(([, text]) => text))].filter((text) => !known.has(text));
-    try {
-      const { html } = texts.length ? await api.render(texts) : { html: [] };
-      texts.forEach((text, index) => known.set(text, html[index]));
-    } catch { // asked for again when the hub is back: see `missing`
-      part.forEach(([element, text]) => missing.set(element, text));
-      continue;
+    await learn([...new Set(part.map(([, text]) => text))].filter((text) => !known.has(text)));
+    for (const [element, text] of part) {
+      if (known.has(text)) put(element, text);
+      else missing.set(element, text); // asked for again when the hub is back
     }
-    part.forEach(([element, text]) => put(element, text));
   }
   while (known.size > KEPT) known.delete(known.keys().next().value);
+}
+
+async function learn(texts) {
+  if (!texts.length) return;
+  try {
+    const { html } = await api.render(texts);
+    texts.forEach((text, index) => known.set(text, html[index]));
+  } catch (error) {
+    if (!(error.status >= 400 && error.status < 500) || error.status === 401) return;
+    if (texts.length === 1) known.set(texts[0], null); // refused as it is: it stays plain text
+    else for (const text of texts) await learn([text]); // one that is refused costs the others nothing
+  }
 }
 
 const missing = new Map();

@@ -7,7 +7,7 @@ const KINDS = ["session_created", "user_message", "turn_started", "message_deliv
   "distill_failed", "gap"];
 const HINTS = ["session", "turn", "ask", "hub"];
 const FIRST_MS = 500;
-const LONGEST_MS = 10_000;
+const LONGEST_MS = 5_000;
 
 export class Stream {
   // where(): {session, after}; on: {event, hint, open, lost, retry(refused)}

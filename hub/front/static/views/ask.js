@@ -9,7 +9,7 @@ import { diffOf } from "/views/diff.js";
 import { questionForm } from "/views/question.js";
 
 export function askView() {
-  const element = h("section", { class: "ask" });
+  const element = h("div", { class: "ask", role: "group" });
   let drawn = "";
   return {
     element,

@@ -83,7 +83,7 @@ function userView() {
 function queuedView(message) {
   return {
     element: h("article", { class: "user queued", "aria-label": "Waits to be sent" }, h("p", { class: "words", dir: "auto" }, visible(message.text)),
-      h("p", { class: "row" }, h("span", { class: "facts" }, "waits for the end of the turn"),
+      h("p", { class: "row" }, h("span", { class: "facts" }, "waits until a turn ends without failing"),
         button("Take back", () => takeBack(message.message_id)))),
     update() {},
   };

@@ -50,7 +50,7 @@ function blockView(block) {
       if (rendered !== value.text) growText(text, visible(value.text));
       if (value.open || rendered === value.text) return;
       rendered = value.text;
-      fill(text, value.text);
+      fill(text, visible(value.text).toWellFormed());
     },
   };
 }
@@ -79,9 +79,9 @@ function statsLine(status, ending, stats, attempt) {
     { completed: "done", failed: "failed", interrupted: `stopped by ${visible(ending.by ?? "")}` }[status],
     duration(duration_ms),
     tools > 0 && count(tools, "tool"),
-    usage?.input_tokens != null && `${usage.input_tokens.toLocaleString("en")} in`,
-    usage?.output_tokens != null && `${count(usage.output_tokens, "token")} out`,
-    cost_usd != null && `$${cost_usd.toFixed(4)}`,
+    usage?.input_tokens > 0 && `${count(usage.input_tokens, "token")} in`,
+    usage?.output_tokens > 0 && `${count(usage.output_tokens, "token")} out`,
+    cost_usd > 0 && `$${cost_usd.toFixed(4)}`,
     attempt > 1 && `attempt ${attempt}`,
   ];
   return words.filter(Boolean).join(" · ");
