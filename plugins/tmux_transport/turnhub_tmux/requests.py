@@ -49,6 +49,7 @@ _SUBJECTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _CHAT: Final = "Chat about this"
 _CLARIFIES: Final = "wants to clarify these questions"
+_CALLS: Final = re.compile(r"(.+?) [—-] (.+?)(?: Tool)?:?(?: ?\(.*\))? ?\(MCP\)")
 _COUNTER: Final = re.compile(r"\s{2,}(\d{1,3}) of (\d{1,3})$")
 _TITLES: Final[Mapping[str, str]] = {"bash command": "Bash", "fetch": "WebFetch", "web search": "WebSearch"}
 
@@ -161,12 +162,30 @@ def _permits(dialog: Dialog, request: AskRequest) -> bool:
         return dialog.kind == "plan" and request.tool == "ExitPlanMode"
     if dialog.kind != "permission":
         return False
+    if request.tool.startswith("mcp__"):
+        return _calls_server(dialog, request)
     shown, command = _squeezed(dialog.text), _squeezed(dialog.command or "")
     wanted = request.input.get("command")
     if isinstance(wanted, str) and command:
         return _squeezed(wanted) == command
     last = _squeezed(request.subject.rstrip("/").rpartition("/")[2])
     return bool(last) and (request.subject == dialog.text or last in shown or _squeezed(request.tool) in shown)
+
+
+def _calls_server(dialog: Dialog, request: AskRequest) -> bool:
+    """Whether the dialog is about this call of an MCP server, which it names by the server and the tool's title
+    (``shop — Order Tool: (MCP)``); of a title that is not the tool's name the call's own words tell."""
+    found = next((match for row in dialog.text.splitlines() if (match := _CALLS.match(row.strip()))), None)
+    server, _, tool = request.tool.removeprefix("mcp__").partition("__")
+    if found is None or _plain(found[1]) != _plain(server):
+        return False
+    shown = _squeezed(dialog.text)
+    said = (str(value) for value in request.input.values() if isinstance(value, str | int))
+    return _plain(found[2]) == _plain(tool) or all(_squeezed(words) in shown for words in said)
+
+
+def _plain(name: str) -> str:
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
 def _squeezed(text: str) -> str:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -32,6 +32,8 @@ from tests.e2e.door import Json
 WITHIN_S: Final = 30.0
 _LOOK_S: Final = 0.05
 SHOP: Final = Path(__file__).with_name("shop.py")
+PLAN_FILE: Final = "where plans go"
+_PLANS: Final = re.compile(r"[\w/.-]+/plans/[\w.-]+\.md")
 _ECHO: Final = re.compile(r"echo (\S+) >> ran")
 QUICK_S: Final = 1.5
 
@@ -108,7 +110,12 @@ class Claude:
         steps = self._scenes[int(number)] if number.isdigit() else ()
         if exchange.number >= len(steps):
             return reply("Done.")
-        return reply(*(Use(call["tool"], call["input"]) for call in steps[exchange.number]))
+        return reply(*(Use(call["tool"], self._given(call["input"])) for call in steps[exchange.number]))
+
+    def _given(self, given: Json) -> Json:
+        """A call's input, with the place where this agent wants its plan written: its requests say so."""
+        found = _PLANS.search(str(self.model.turns[-1].body))
+        return {key: found[0] if found and value == PLAN_FILE else value for key, value in given.items()}
 
     async def ran(self, log: Sequence[Json]) -> list[str]:
         """The lines of the file that the calls write to, of those marks that the log knows."""
@@ -283,7 +290,7 @@ transport = "scripted"
 """
 
 
-def _agent(name: str, actor: Claude, home: Path, more: Mapping[str, Any]) -> str:
+def _agent(actor: Claude, home: Path, more: Mapping[str, Any]) -> str:
     env = claude_environment(actor.model.url, home)
     actor.cwd.mkdir()
     trust(home / ".claude", actor.cwd)
@@ -291,9 +298,9 @@ def _agent(name: str, actor: Claude, home: Path, more: Mapping[str, Any]) -> str
     lines = [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
     return "\n".join(
         [
-            f"[agents.{name}]",
+            f"[agents.{actor.name}]",
             *lines,
-            f"[agents.{name}.env]",
+            f"[agents.{actor.name}.env]",
             *(f"{key} = {json.dumps(env[key])}" for key in env),
             "",
         ]
@@ -305,22 +312,32 @@ async def staged() -> AsyncIterator[Stage]:
     """A hub with a scripted agent, one behind the SDK, one in a terminal with hooks, one by keys alone."""
     folder = Path(tempfile.mkdtemp(prefix="th-"))
     socket = str(folder / "tmux")
-    behind = Claude("sdk", folder / "sdk", edits=True, lives_on=False)
-    hooked = Claude("hooks", folder / "hooks", edits=True, lives_on=True)
-    keyed = Claude("keys", folder / "keys", edits=False, lives_on=True)
     servers = folder / "servers.json"
     servers.write_text(json.dumps({"mcpServers": {"shop": {"command": sys.executable, "args": [str(SHOP)]}}}))
-    command = f"{bundled_claude()} --permission-mode default --mcp-config {servers}"
-    pane = {"transport": "tmux", "command": command, "socket": socket}
+    command = f"{bundled_claude()} --mcp-config {servers} --permission-mode"
+    sdk = {"transport": "sdk", "mcp_config": str(servers)}
+    pane = {"transport": "tmux", "command": f"{command} default", "socket": socket}
+    plans = {**pane, "command": f"{command} plan"}
+    kinds: dict[str, Json] = {
+        "sdk": sdk,
+        "hooks": pane,
+        "keys": {**pane, "hooks": False},
+        "sdk-plans": {**sdk, "permission_mode": "plan"},
+        "hooks-plans": plans,
+        "keys-plans": {**plans, "hooks": False},
+    }
+    actors: dict[str, Scenario] = {"scripted": Scripted()}
+    config = CONFIG.format(quick=QUICK_S)
     try:
-        async with behind.model, hooked.model, keyed.model:
-            config = CONFIG.format(quick=QUICK_S)
-            config += _agent("sdk", behind, folder / "home-sdk", {"transport": "sdk", "mcp_config": str(servers)})
-            config += _agent("hooks", hooked, folder / "home-hooks", pane)
-            config += _agent("keys", keyed, folder / "home-keys", {**pane, "hooks": False})
-            actors: list[Scenario] = [Scripted(), behind, hooked, keyed]
+        async with AsyncExitStack() as stack:
+            for name, more in kinds.items():
+                tui = more["transport"] == "tmux"
+                actor = Claude(name, folder / name, edits=more.get("hooks", True), lives_on=tui)
+                await stack.enter_async_context(actor.model)
+                config += _agent(actor, folder / f"home-{name}", more)
+                actors[name] = actor
             with hub_process(config, environ={"IS_SANDBOX": "1"}) as hub:
-                stage = Stage(hub, {actor.name: actor for actor in actors})
+                stage = Stage(hub, actors)
                 try:
                     yield stage
                 finally:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 from turnhub_tmux.testing import bundled_claude
 
-from tests.e2e.asks.actors import Play, Scenario, Stage, life, staged, told
+from tests.e2e.asks.actors import PLAN_FILE, Play, Scenario, Stage, life, staged, told
 from tests.e2e.door import Json
 
 pytestmark = [
@@ -104,6 +104,47 @@ async def test_an_interrupt_withdraws_a_form(stage: Stage, actor: Scenario) -> N
     item = await play.end()
     assert item["ending"]["type"] == "turn_interrupted"
     assert (await play.answer(form, response="decline")).status_code == 410
+
+
+async def test_without_hooks_a_form_is_shown_and_left_to_the_terminal(stage: Stage) -> None:
+    """It is an ask that says where it is to be answered; an answer over the hub is refused with that; interrupted
+    it is withdrawn."""
+    play = await Play.begin(stage, stage.actors["keys"], [ORDER])
+    form = await _form(play)
+    assert form["ask"]["tool"] == "Elicitation"
+    assert "'shop'" in form["ask"]["rationale"]
+    answer = await play.answer(form, response="decline")
+    assert answer.status_code == 422
+    assert "in its terminal" in answer.json()["detail"]
+    await stage.json("POST", f"/v1/sessions/{play.session}/interrupt")
+    item = await play.end()
+    assert item["ending"]["type"] == "turn_interrupted"
+    assert life(_about(await play.log(), form)) == [("opened",), ("withdrawn",)]
+
+
+@pytest.mark.parametrize("name", ["sdk-plans", "hooks-plans", "keys-plans"])
+@pytest.mark.parametrize("told_with", ["call", "file"])
+async def test_a_plan_is_shown_sent_back_with_words_and_approved(stage: Stage, name: str, told_with: str) -> None:
+    """Whether the plan stands in the call or only in the agent's own file, the ask shows its text. The model is
+    told what to change; approved, it is told that."""
+    actor = stage.actors[name]
+    words = f"# Plan {told_with}\n\n1. Look around\n2. Change little\n"
+    write = {"tool": "Write", "input": {"file_path": PLAN_FILE, "content": words}}
+    leave = {"tool": "ExitPlanMode", "input": {"plan": words} if told_with == "call" else {}}
+    back = await Play.begin(stage, actor, [write], [leave])
+    ask = await back.ask()
+    assert (ask["ask"]["kind"], ask["ask"]["tool"]) == ("permission", "ExitPlanMode")
+    assert "Change little" in json.dumps(ask["ask"]["input"])
+    await back.agree(ask, decision="deny", message="fewer steps")
+    await back.end()
+    assert "fewer steps" in await actor.told(await back.log())
+    if told_with == "call":
+        return  # which leaves the mode as it is, for the other one
+    go = await Play.begin(stage, actor, [write], [leave])
+    await go.agree(await go.ask(), decision="allow")
+    await go.end()
+    assert "approved your plan" in await actor.told(await go.log())
+    assert life(await go.log()) == [("opened",), ("settled", "person", "primary", "allow"), ("delivered",)]
 
 
 async def _form(play: Play) -> Json:
