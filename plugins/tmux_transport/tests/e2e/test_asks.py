@@ -30,7 +30,8 @@ from hub.testing import (
     reply,
     respond,
 )
-from plugins.tmux_transport.tests.e2e.conftest import World
+
+from .conftest import World
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 WITHIN: Final = 40.0

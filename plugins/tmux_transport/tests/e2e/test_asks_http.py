@@ -12,9 +12,10 @@ import httpx
 import pytest
 
 from hub.testing import HubProcess, hub_process
-from plugins.tmux_transport.tests.e2e.conftest import World
-from plugins.tmux_transport.tests.e2e.test_asks import Scene, Scripted
-from plugins.tmux_transport.tests.e2e.test_restart import Client, config_of
+
+from .conftest import World
+from .test_asks import Scene, Scripted
+from .test_restart import Client, config_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
 

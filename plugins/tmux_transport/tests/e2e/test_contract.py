@@ -14,7 +14,8 @@ from turnhub_tmux import TmuxTransport
 
 from hub import SessionInfo
 from hub.testing import Rule, Rules, Say, ScriptedModel, TransportContract, Use, ask_user, reply
-from plugins.tmux_transport.tests.e2e.conftest import World
+
+from .conftest import World
 
 SCRIPT = Rules(
     rules=(

@@ -52,5 +52,5 @@ async def test_a_folder_that_nobody_trusts_is_not_entered(worlds: Any) -> None:
         no = next(option.label for option in question.options if option.label.lower().startswith("no"))
         turn.settle(answer({question.question: no}))
         assert isinstance(await playing, Failed)
-        assert turn.judged.code == "agent_dead"  # type: ignore[union-attr]
+        assert turn.judged.code == "agent_dead"
     assert world.prompts() == []
