@@ -67,4 +67,5 @@ def test_the_documents_name_only_commands_of_the_command_line() -> None:
     pages = [path.read_text() for path in (ROOT / "docs").glob("*.md")]
     named = {name for text in (README, *advice, *pages) for name in re.findall(r"`turnhub (\w+)", text)}
     assert {"new", "send", "doctor"} <= named
-    assert named <= set(turnhub.list_commands(click.Context(turnhub)))
+    context = click.Context(turnhub)
+    assert [name for name in sorted(named) if turnhub.get_command(context, name) is None] == []
