@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny, ToolPermissionContext, ToolUseBlock
+from structlog.testing import capture_logs
 from turnhub_sdk.broker import Broker
+from turnhub_sdk.elicitations import answer_elicitations
 from turnhub_sdk.tools import Tools
 
 from hub.testing import FakeTurn, allow, answer, deny, withdraw
@@ -127,3 +129,50 @@ async def test_a_plan_is_shown_though_its_callback_has_none() -> None:
     await asked.show("t1", "ExitPlanMode", {"plan": "First this."})
     assert await asked.ask("t1", "ExitPlanMode", {}) == PermissionResultAllow(updated_input={})
     assert asked.turn.asks[0].request.input == {"plan": "First this."}
+
+
+FORM = {
+    "mcp_server_name": "shop",
+    "message": "What?",
+    "requested_schema": {"properties": {"b": {"type": "integer"}, "a": {"type": "string"}}},
+    "property_order": ["a", "b"],
+}
+
+
+async def test_a_servers_form_is_asked_in_its_order_and_taken_when_the_agent_goes_on() -> None:
+    """The values go to the server as they are meant; delivered is what the agent went on with."""
+    asked = Asked(answer({"a": "x", "b": "2"}))
+    assert await asked.broker.elicit("r1", FORM) == {"action": "accept", "content": {"a": "x", "b": 2}}
+    (ask,) = asked.turn.asks
+    assert [question.question for question in ask.request.questions] == ["a", "b"]
+    assert not ask.delivered
+    await asked.broker.note(running=True)
+    assert ask.delivered
+    assert not asked.turn.problems
+
+
+async def test_a_form_that_nobody_may_answer_is_cancelled() -> None:
+    """Withdrawn, between turns, or where asking fails: never accepted, and nothing of an error is told."""
+    asked = Asked(withdraw("over"))
+    assert await asked.broker.elicit("r1", FORM) == {"action": "cancel"}
+    await asked.broker.end()
+    assert await asked.broker.elicit("r2", FORM) == {"action": "cancel"}
+
+    def broken(_: object) -> None:
+        raise RuntimeError("INNER-SECRET")
+
+    failing = Broker()
+    failing.begin(FakeTurn(replies=broken), Tools())
+    assert await failing.elicit("r3", FORM) == {"action": "cancel"}
+
+
+async def test_elicitations_are_left_alone_in_an_sdk_that_is_built_another_way() -> None:
+    """It is said in the log, and nothing else changes."""
+
+    class Another:
+        _query = object()
+
+    sdk: Any = Another()
+    with capture_logs() as logs:
+        answer_elicitations(sdk, Broker().elicit)
+    assert [entry["event"] for entry in logs] == ["elicitations_unanswered"]

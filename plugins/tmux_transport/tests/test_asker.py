@@ -19,7 +19,7 @@ from turnhub_tmux.story import Story
 from turnhub_tmux.transcript.facts import Used
 from turnhub_tmux.typist import SEEN, Seen
 
-from hub import Answered, AskRequest, HubError, WithdrawnAsk, hookimpl
+from hub import Answered, AskRequest, By, HubError, Settlement, WithdrawnAsk, hookimpl
 from hub.testing import FakeTurn, allow, make_session
 
 pytestmark = pytest.mark.anyio
@@ -162,6 +162,55 @@ async def test_two_calls_of_the_same_words_are_two_asks() -> None:
         asker.over(AskOver(ask_id="1", sign="tool", ran=True), alive=True)
         both = [await ask.answer for ask in turn.asks]
     assert [one.settlement.decision for one in both if isinstance(one, Answered)] == ["allow", "deny"]
+
+
+COUNTED = (
+    "─"
+    * 90
+    + f"\n Bash command{' ' * 60}1 of 3\n\n touch made\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n"
+    " Esc to cancel · Tab to amend\n"
+)
+
+
+@pytest.mark.parametrize(("count", "asks"), [(1, 1), (3, 3), (4, 3)])
+async def test_calls_whose_dialogs_wait_behind_this_one_are_asked_beside_it(
+    shown: Callable[[str], Seen], count: int, asks: int
+) -> None:
+    """As many as the dialog counts, and only the very same ones: so they take the same answer."""
+    calls = [Used(message_id="m", block=n, tool_use_id=f"t{n}", name="Bash", input=GIVEN) for n in range(count)]
+    other = Used(message_id="m", block=9, tool_use_id="o", name="Bash", input={"command": "touch other"})
+    turn = fake()
+    async with asking(turn) as asker:
+        asker.look(shown(COUNTED), [other, *calls], hooked=False)
+        await turn.until(lambda: len(turn.asks) == asks)
+        for _ in range(5):
+            asker.look(shown(COUNTED), [other, *calls], hooked=False)
+            await asyncio.sleep(0)
+    assert [ask.request.tool_id for ask in turn.asks] == [f"t{n}" for n in range(asks)]
+
+
+async def test_what_the_keyboard_answered_of_another_dialog_is_given_to_this_one() -> None:
+    """The same answer, taken over from the very same call, is no answer at this dialog: it is typed."""
+    theirs = By(kind="keyboard", name="terminal", rule="as ask_1")
+    turn = FakeTurn(replies=[Settlement(by=theirs, decision="allow", scope="once")], session=make_session("tmux"))
+    async with asking(turn) as asker:
+        asker.hear(ASK)
+        await turn.until(lambda: bool(turn.asks))
+        await until(lambda: not asker.waiting)
+    assert [ask.delivered for ask in turn.asks] == [False]
+
+
+async def test_a_form_of_a_server_is_shown_and_left_to_the_terminal(shown: Callable[[str], Seen]) -> None:
+    """Keys do not fill it in; the ask names the server and takes no answer."""
+    turn = fake()
+    form = (
+        "─" * 90
+        + "\n  MCP server “shop” requests your input\n\n  What?\n\n  ❯ name: not set\n\n    Accept    Decline\n"
+    )
+    async with asking(turn) as asker:
+        asker.look(shown(form), hooked=False)
+        ask = await turn.asked()
+    assert (ask.request.tool, ask.request.subject, ask.request.refuses) == ("Elicitation", "shop", ("answer",))
 
 
 async def test_a_plugin_sees_a_dialog_that_ours_does_not(shown: Callable[[str], Seen]) -> None:

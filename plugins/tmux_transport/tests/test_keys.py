@@ -40,6 +40,14 @@ class Place:
         self._screens = screens
         self._moves = moves
 
+    def add(self, name: str, text: str) -> None:
+        """One more screen."""
+        self._screens[name] = read(text, self.manifest)
+
+    def leads(self, moves: dict[tuple[str, str], str]) -> None:
+        """More keys that lead somewhere."""
+        self._moves |= moves
+
     async def look(self) -> Sight:
         """What stands there."""
         await asyncio.sleep(0)
@@ -153,3 +161,24 @@ async def test_a_dialog_that_becomes_another_one_meanwhile_is_left(place: Callab
     here = place("w200-perm-bash", {("w200-perm-bash", "1"): "w200-perm-long"})
     assert await given(here, BASH, allow())
     assert here.pressed == ["1"]
+
+
+async def test_the_next_dialog_about_the_same_is_not_answered_by_the_last_answer(
+    place: Callable[..., Place],
+) -> None:
+    """Of three calls of the same words each has a dialog, which counts them: one answer, one key."""
+    here = place("w200-perm-bash", {})
+    for number in (1, 2, 3):
+        here.add(f"{number} of 3", counted(number, 3))
+    here.shown = "1 of 3"
+    here.leads({(f"{number} of 3", "1"): f"{number + 1} of 3" for number in (1, 2)})
+    assert await given(here, BASH, allow())
+    assert (here.pressed, here.shown) == (["1"], "2 of 3")
+
+
+def counted(number: int, of: int) -> str:
+    """A dialog of the real agent, of several that wait one behind the other."""
+    return (
+        "─" * 90 + f"\n Bash command{' ' * 60}{number} of {of}\n\n touch made\n\n Do you want to proceed?\n"
+        " ❯ 1. Yes\n   2. No\n\n Esc to cancel · Tab to amend\n"
+    )

@@ -7,10 +7,19 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from turnhub_tmux.bridge.decisions import Allow, Deny
+from turnhub_tmux.bridge.decisions import Allow, Deny, Fill
 from turnhub_tmux.bridge.facts import PermissionAsked
 from turnhub_tmux.bridge.posts import questions_of
-from turnhub_tmux.requests import by_keyboard, decision_of, is_about, of_dialog, refusals, reply_of, request_of
+from turnhub_tmux.requests import (
+    behind,
+    by_keyboard,
+    decision_of,
+    is_about,
+    of_dialog,
+    refusals,
+    reply_of,
+    request_of,
+)
 from turnhub_tmux.screen.answers import CannotAnswerError, Choose, Leave, Mean, Talk, Words
 from turnhub_tmux.screen.manifest import Manifest
 from turnhub_tmux.screen.reader import read
@@ -95,6 +104,62 @@ def test_a_dialog_is_known_for_the_ask_that_it_is(
 ) -> None:
     """By its kind and its words; another command's dialog is another ask, which no answer may reach."""
     assert is_about(dialog(name), request_of(tool, given, source="hook")) is about
+
+
+ORDER = (
+    "─"
+    * 90
+    + "\n Tool use\n\n my shop.x — Order Tool: (MCP)\n\n n: 3\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n"
+    " Esc to cancel · Tab to amend\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "about"),
+    [
+        ("mcp__my_shop_x__order", {"n": 3}, True),
+        ("mcp__my_shop_x__order", {}, True),
+        ("mcp__my_shop_x__buy", {"n": 3}, True),  # a tool may have a title of its own
+        ("mcp__my_shop_x__buy", {"n": 4}, False),
+        ("mcp__shop__order", {"n": 3}, False),
+    ],
+)
+def test_the_call_of_a_server_is_known_by_server_and_tool(
+    claude: Manifest, tool: str, given: dict[str, Any], about: bool
+) -> None:
+    """As its dialog names them."""
+    found = read(ORDER, claude).dialog
+    assert found is not None
+    assert is_about(found, request_of(tool, given, source="transcript")) is about
+
+
+def test_a_dialog_that_counts_is_the_same_kind_and_says_how_many_wait(claude: Manifest) -> None:
+    """Its counter is no part of the tool's name."""
+    found = read(ORDER.replace(" Tool use", f" Bash command{' ' * 50}2 of 5"), claude).dialog
+    assert found is not None
+    assert (of_dialog(found).tool, behind(found)) == ("Bash", 3)
+    alone = read(ORDER, claude).dialog
+    assert alone is not None
+    assert behind(alone) == 0
+
+
+FORM = {"properties": {"size": {"enum": ["s", "l"], "enumNames": ["Small", "Large"]}}}
+ELICITED = {"server": "shop", "message": "What?", "schema": FORM, "url": None}
+
+
+def test_a_form_is_filled_in_by_its_hook_and_at_the_keyboard() -> None:
+    """The hook gets action and values; what the server was told tells what the keyboard answered."""
+    asked = PermissionAsked(ask_id="1", tool="Elicitation", input=ELICITED)
+    assert decision_of(asked, answered(answer({"size": "Large"}))) == Fill(action="accept", content={"size": "l"})
+    assert decision_of(asked, answered(respond("decline"))) == Fill(action="decline")
+    assert decision_of(asked, WithdrawnAsk(ask_id="a", reason="r")) == Fill(action="cancel")
+    request = request_of("Elicitation", ELICITED, source="hook")
+    accepted = by_keyboard(request, allowed=True, output={"action": "accept", "content": {"size": "s"}})
+    declined = by_keyboard(request, allowed=False, output={"action": "decline", "content": {}})
+    assert accepted is not None
+    assert declined is not None
+    assert (accepted.answers, declined.response) == ({"size": "Small"}, "decline")
+    assert by_keyboard(request, allowed=False) is None
 
 
 def test_answers_become_what_a_page_takes(dialog: Callable[[str], Dialog]) -> None:

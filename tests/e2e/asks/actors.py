@@ -280,7 +280,7 @@ CONFIG: Final = """
 [plugins]
 enabled = ["tmux", "sdk"]
 [runner]
-lease_s = 2.0
+lease_s = {lease}
 [policies.quick]
 ask_timeout_s = {quick}
 [policies.alone]
@@ -308,7 +308,7 @@ def _agent(actor: Claude, home: Path, more: Mapping[str, Any]) -> str:
 
 
 @asynccontextmanager
-async def staged() -> AsyncIterator[Stage]:
+async def staged(*, lease_s: float = 2.0) -> AsyncIterator[Stage]:
     """A hub with a scripted agent, one behind the SDK, one in a terminal with hooks, one by keys alone."""
     folder = Path(tempfile.mkdtemp(prefix="th-"))
     socket = str(folder / "tmux")
@@ -327,7 +327,7 @@ async def staged() -> AsyncIterator[Stage]:
         "keys-plans": {**plans, "hooks": False},
     }
     actors: dict[str, Scenario] = {"scripted": Scripted()}
-    config = CONFIG.format(quick=QUICK_S)
+    config = CONFIG.format(quick=QUICK_S, lease=lease_s)
     try:
         async with AsyncExitStack() as stack:
             for name, more in kinds.items():

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from turnhub_tmux.bridge.decisions import Allow, Deny, answered, respond, took
+from turnhub_tmux.bridge.course import Course
+from turnhub_tmux.bridge.decisions import Allow, Deny, Fill, answered, respond, took
 from turnhub_tmux.bridge.display import Display
 from turnhub_tmux.bridge.facts import AskOver, Displayed, PermissionAsked
+from turnhub_tmux.bridge.posts import read
 
 QUESTIONS = [{"question": "Which?", "options": [{"label": "A"}]}]
 ASKED = PermissionAsked(ask_id="a", tool="AskUserQuestion", input={"questions": QUESTIONS})
@@ -103,3 +107,47 @@ def test_a_call_as_it_was_is_taken_whatever_it_ran_with() -> None:
     ran = AskOver(ask_id="a", sign="tool", ran=True, input={"plan": "x", "file": "y.md"})
     assert took(Allow(input={"plan": "x\n"}, mode="default", same=True), ran) is True
     assert took(Allow(input={"plan": "x\n"}), ran) is False
+
+
+FORM = {"mcp_server_name": "my shop", "message": "What?", "mode": "form", "requested_schema": {"properties": {}}}
+
+
+def test_a_servers_form_is_filled_in_by_its_hook() -> None:
+    """In the form of its own event; what cannot be carried is made harmless."""
+    said = json.loads(respond(Fill(action="accept", content={"size": "l", "odd": "\ud800"})))
+    assert said == {
+        "hookSpecificOutput": {
+            "hookEventName": "Elicitation",
+            "action": "accept",
+            "content": {"size": "l", "odd": "\ufffd"},
+        }
+    }
+
+
+def test_a_form_is_over_when_its_server_goes_on(body: Callable[..., bytes]) -> None:
+    """Answered by us, the end of a tool of that server tells, in which nobody else can have answered; of another
+    server's nothing is told. Before our answer, only what the server was told ends it."""
+
+    def take(course: Course, event: str, **fields: Any) -> list[AskOver]:
+        post = read(body(event, **fields), "form")
+        assert post is not None
+        return [fact for fact in course.take(post) if isinstance(fact, AskOver)]
+
+    course = Course()
+    assert take(course, "Elicitation", **FORM) == []
+    (asked,) = course.asks
+    assert (asked.tool, asked.input["server"]) == ("Elicitation", "my shop")
+    ran: dict[str, Any] = {"tool_name": "mcp__my_shop__order", "tool_input": {}, "tool_response": []}
+    assert take(course, "PostToolUse", tool_use_id="t1", **ran) == []
+    course.answered("form")
+    assert take(course, "PostToolUse", tool_use_id="t2", **{**ran, "tool_name": "mcp__other__order"}) == []
+    failed = {**ran, "tool_use_id": "t3", "is_interrupt": True}
+    assert take(course, "PostToolUseFailure", **failed) == []
+    (over,) = take(course, "PostToolUse", tool_use_id="t4", **ran)
+    assert took(Fill(action="accept", content={"size": "l"}), over) is True
+    take(course, "Elicitation", **FORM)
+    (over,) = take(course, "ElicitationResult", mcp_server_name="my shop", action="accept", content={"size": "s"})
+    assert took(Fill(action="accept", content={"size": "l"}), over) is False
+    assert took(Fill(action="accept", content={"size": "s"}), over) is True
+    assert took(Fill(action="decline"), over) is False
+    assert took(Fill(action="decline"), AskOver(ask_id="form", sign="stop")) is None
