@@ -213,7 +213,8 @@ def command_pattern(spec: str, effect: Effect) -> CommandPattern:
     flags = frozenset(_LONG.get(flag, flag) for token in marks for flag in _wanted(token))
     others = [token for number, token in enumerate(tokens) if not number or token not in marks]
     loose = _joined(others) if flags and effect != "allow" else None
-    return CommandPattern(_joined(tokens), None, None if wild else spec, first, loose, flags)
+    scripts = spec.endswith(":*") and len(tokens) > 2
+    return CommandPattern(_joined(tokens, scripts=scripts), None, None if wild else spec, first, loose, flags)
 
 
 def _wanted(token: str) -> set[str]:
@@ -227,8 +228,11 @@ def _program(token: str) -> str:
     return token
 
 
-def _joined(tokens: Sequence[str]) -> re.Pattern[str]:
+def _joined(tokens: Sequence[str], *, scripts: bool = False) -> re.Pattern[str]:
+    """The pattern of these words. ``scripts``: the last one may go on behind a colon, as names of scripts do
+    (``test:unit`` under ``npm run test:*``)."""
     ends = len(tokens) > 1 and tokens[-1] == "*"
     fixed = tokens[:-1] if ends else tokens
     body = _SEP.join(re.escape(token).replace(r"\*", ".*") for token in fixed)
-    return re.compile(body + (f"(?:{_SEP}.*)?" if ends else ""), re.DOTALL)
+    goes_on = f"(?::[^{_SEP}]*)?" if scripts else ""
+    return re.compile(body + goes_on + (f"(?:{_SEP}.*)?" if ends else ""), re.DOTALL)
