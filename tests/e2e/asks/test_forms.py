@@ -123,7 +123,7 @@ async def test_without_hooks_a_form_is_shown_and_left_to_the_terminal(stage: Sta
 
 
 @pytest.mark.parametrize("name", ["sdk-plans", "hooks-plans", "keys-plans"])
-@pytest.mark.parametrize("told_with", ["call", "file"])
+@pytest.mark.parametrize("told_with", [pytest.param("call", marks=pytest.mark.full), "file"])
 async def test_a_plan_is_shown_sent_back_with_words_and_approved(stage: Stage, name: str, told_with: str) -> None:
     """Whether the plan stands in the call or only in the agent's own file, the ask shows its text. The model is
     told what to change; approved, it is told that."""
@@ -139,7 +139,7 @@ async def test_a_plan_is_shown_sent_back_with_words_and_approved(stage: Stage, n
     await back.end()
     assert "fewer steps" in await actor.told(await back.log())
     if told_with == "call":
-        return  # which leaves the mode as it is, for the other one
+        return  # which leaves the agent in its mode for plans, for the other one
     go = await Play.begin(stage, actor, [write], [leave])
     await go.agree(await go.ask(), decision="allow")
     await go.end()
