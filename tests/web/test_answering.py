@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from hub.testing.process import HubProcess
 from tests.web.visitor import Visitor, Visitors
@@ -130,6 +130,7 @@ def test_what_is_written_into_a_card_stays_while_the_turn_goes_on(me: Visitor) -
     me.page.locator("#items .ask.open").filter(has_text="first").get_by_role("button", name="Allow once").click()
     expect(me.open_asks).to_have_count(1)
     expect(words).to_have_value("half a sen")
+    words.press("End")
     words.press_sequentially("tence")
     second.get_by_role("button", name="Deny").click()
     expect(me.ended().locator(".ask").filter(has_text="second")).to_contain_text("half a sentence")
@@ -152,14 +153,34 @@ def test_a_question_of_another_session_is_answered_from_the_inbox(me: Visitor) -
     expect(me.ended().locator(".ask")).to_contain_text("allowed")
 
 
-def test_a_waiting_message_is_taken_back(me: Visitor) -> None:
-    """It is shown while it waits; taken back it never begins."""
-    card = asks(me)
-    me.say("never mind")
-    queued = me.items.locator(".queued")
-    expect(queued).to_contain_text("never mind")
-    queued.get_by_role("button", name="Take back").click()
-    expect(queued).to_have_count(0)
-    card.get_by_role("button", name="Allow once").click()
-    me.ended()
-    expect(me.page.locator("article.user")).to_have_count(1)
+def test_the_form_of_a_server_is_filled_in_or_turned_down(me: Visitor) -> None:
+    """An MCP server's form has no answer in own words: its fields, or `decline`, or `cancel`."""
+    replies: list[Any] = []
+
+    def note(route: Route) -> None:
+        replies.append(route.request.post_data_json)
+        route.fulfill(json={})
+
+    me.page.route("**/answer", note)
+    me.page.evaluate(_FORM)
+    form = me.items.get_by_role("group", name="Question")
+    expect(form.get_by_text("Answer in your own words instead")).to_have_count(0)
+    form.get_by_role("button", name="Decline").click()
+    form.get_by_role("button", name="Cancel").click()
+    form.get_by_label("Small").check()
+    with me.page.expect_response("**/answer"):
+        form.get_by_role("button", name="Send the answer").click()
+    assert replies == [{"response": "decline"}, {"response": "cancel"}, {"answers": {"Which size?": "Small"}}]
+
+
+_FORM = """
+async () => {
+  const { askView } = await import("/views/ask.js");
+  const card = askView();
+  const options = [{ label: "Small", description: "" }];
+  const questions = [{ question: "Which size?", header: "", multiSelect: false, options }];
+  const ask = { id: "ask_x", kind: "question", tool: "Elicitation", input: {}, refuses: [], state: "open" };
+  card.update({ ...ask, questions });
+  document.getElementById("items").append(card.element);
+}
+"""

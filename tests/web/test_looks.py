@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import ViewportSize, expect
 
+from hub.front.rendering import visible
 from hub.testing.process import HubProcess
 from tests.front.test_rendering import ATTACKS
 from tests.web.visitor import DESK, PHONE, Visitor, Visitors
@@ -132,7 +133,7 @@ def test_whatever_an_agent_writes_is_text(hub: HubProcess, visitors: Visitors) -
     """As it streams, as Markdown, in tools, questions and titles; nothing runs or is fetched."""
     me = visitors.come(hub)
     me.open()
-    me.page.evaluate("window.alert = (words) => console.error('alert', words)")
+    me.page.evaluate("() => { window.alert = (words) => console.error('alert', words); }")
     me.begin()
     hostile = "\n\n".join(ATTACKS)
     asked = {"question": hostile, "header": "<b>", "options": [{"label": "<i>x</i>", "description": hostile}]}
@@ -155,8 +156,6 @@ def test_whatever_an_agent_writes_is_text(hub: HubProcess, visitors: Visitors) -
 
 def test_what_is_unseen_is_made_visible_the_same_way_everywhere(hub: HubProcess, visitors: Visitors) -> None:
     """The page treats escapes, control characters and overrides of direction as the hub does in Markdown."""
-    from hub.front.rendering import visible
-
     me = visitors.come(hub)
     me.open()
     words = [

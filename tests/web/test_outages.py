@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from hub.testing.process import HubProcess, hub_process
 from tests.web.conftest import CONFIG
-from tests.web.visitor import Visitors
+from tests.web.visitor import Visitors, client
 
 pytestmark = [pytest.mark.xdist_group("web"), pytest.mark.slow]
 
@@ -74,6 +74,7 @@ def test_without_a_network_nothing_is_lost(hub: HubProcess, visitors: Visitors) 
     expect(me.page.locator("article.user")).to_have_count(2)
 
 
+@pytest.mark.full
 def test_a_slow_network_shows_the_same(hub: HubProcess, visitors: Visitors) -> None:
     """Half a second there, little at a time."""
     me = visitors.come(hub)
@@ -93,8 +94,6 @@ def test_a_slow_network_shows_the_same(hub: HubProcess, visitors: Visitors) -> N
 
 def test_a_session_that_was_deleted_is_said_to_be_gone(hub: HubProcess, visitors: Visitors) -> None:
     """Under an open page, and by an old address."""
-    from tests.web.visitor import client
-
     me = visitors.come(hub)
     me.expected.add("404")
     me.hub_leaves = True

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from hub.testing.process import HubProcess
-from tests.web.visitor import PHONE, Visitors
+from tests.web.visitor import PHONE, Visitors, client
 
 pytestmark = [pytest.mark.xdist_group("web"), pytest.mark.slow]
 
-LONG = {"text": " ".join(f"word{number}" for number in range(300)), "deltas": 300, "every_ms": 10}
+LONG = {"text": " ".join(f"word{number}" for number in range(160)), "deltas": 160, "every_ms": 10}
 WAITS = ({"text": "before"}, {"tool": "Bash", "input": {"command": "ls -la"}, "ask": True, "result": "done"})
 
 
@@ -62,20 +62,18 @@ def test_who_comes_second_is_told_who_was_first(hub: HubProcess, visitors: Visit
     desk.play(*WAITS)
     expect(phone.open_asks).to_be_visible()
     phone.expected.add("409")
-    phone.page.route("**/answer", lambda route: (_deny(desk), route.continue_()))  # type: ignore[func-returns-value]
+
+    def late(route: Route) -> None:
+        with client(hub) as http:
+            (ask,) = http.get("/v1/asks?state=open").json()
+            body = {"decision": "deny", "message": "not now"}
+            assert http.post(f"/v1/asks/{ask['id']}/answer", json=body).status_code == 200
+        route.continue_()
+
+    phone.page.route("**/answer", late)
     phone.open_asks.get_by_role("button", name="Allow once").click()
     for visitor in (desk, phone):
         expect(visitor.ended().locator(".ask")).to_contain_text("denied: not now · by primary")
-
-
-def _deny(desk: object) -> None:
-    from tests.web.visitor import Visitor, client
-
-    assert isinstance(desk, Visitor)
-    with client(desk.hub) as http:
-        (ask,) = http.get("/v1/asks?state=open").json()
-        body = {"decision": "deny", "message": "not now"}
-        assert http.post(f"/v1/asks/{ask['id']}/answer", json=body).status_code == 200
 
 
 def test_a_message_that_comes_second_keeps_its_draft_and_shows_the_first_ones_answer(

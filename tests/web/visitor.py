@@ -153,7 +153,7 @@ class Visitors:
                 for session in http.get("/v1/sessions?limit=500").json():
                     http.delete(f"/v1/sessions/{session['id']}?force=true")
         complaints = [complaint for visitor in self.all for complaint in visitor.complaints]
-        assert complaints == []
+        assert not complaints, "\n".join(complaints)
 
 
 def client(hub: HubProcess) -> httpx.Client:

@@ -51,6 +51,10 @@ export const interrupt = () => attempt(() => api.interrupt(state.id));
 
 export const takeBack = (message) => attempt(() => api.takeBack(state.id, message));
 
+export const change = (message, text) => attempt(() => api.editQueued(state.id, message, text));
+
+export const goOn = () => attempt(() => api.resumeQueue(state.id));
+
 // Why the answer was not taken; "" when it was. Who was first is told by the hub's own events.
 export async function answer(ask, reply) {
   try {

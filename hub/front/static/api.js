@@ -52,6 +52,8 @@ export const api = {
   retry: (id, key) => call("POST", `${of(id)}/retry`, {}, { "Idempotency-Key": key }),
   interrupt: (id) => call("POST", `${of(id)}/interrupt`),
   takeBack: (id, message) => call("DELETE", `${of(id)}/queue/${message}`),
+  editQueued: (id, message, text) => call("PATCH", `${of(id)}/queue/${message}`, { text }),
+  resumeQueue: (id) => call("POST", `${of(id)}/queue/resume`),
   answer: (ask, reply) => call("POST", `/v1/asks/${ask}/answer`, reply),
   output: (id, turn, tool) => call("GET", `${of(id)}/tools/${encodeURIComponent(tool)}/output?turn=${turn}`),
   render: (texts) => call("POST", "/v1/render", { texts }),

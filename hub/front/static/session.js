@@ -23,13 +23,19 @@ export class Session {
   apply(event) {
     if (!this.fold.apply(event)) return false;
     const { type } = event;
-    if (type === "message_queued") this.queue = [...this.queue, waiting(event)];
+    if (type === "message_queued") this.wait(waiting(event));
     else if (type === "message_unqueued" || type === "user_message") {
       this.queue = this.queue.filter((message) => message.message_id !== event.message_id);
     }
     if (type === "turn_started") this.turn = { id: event.turn_id, state: "running", started_at: event.at, attempt: event.attempt };
     else if (ENDS.has(type) && this.turn?.id === event.turn_id) this.turn = null;
     return true;
+  }
+
+  // A message that waits already was changed: it keeps its place.
+  wait(message) {
+    const place = this.queue.findIndex((one) => one.message_id === message.message_id);
+    this.queue = place < 0 ? [...this.queue, message] : this.queue.with(place, message);
   }
 
   // Whether the last message may be tried again: no completed turn follows it, and none runs.

@@ -1,8 +1,9 @@
 // The conversation: what was said, turns, notices, and what waits to be said. It stays at its end while one is there.
 
-import { retry, takeBack } from "/actions.js";
+import { retry } from "/actions.js";
 import { $, button, growText, h, keyed, setText } from "/dom.js";
 import { visible } from "/words.js";
+import { queuedView, standsView } from "/views/queue.js";
 import { turnView } from "/views/turn.js";
 
 const NEAR = 60;
@@ -37,6 +38,7 @@ function make(item) {
   if (item.kind === "user") return userView(item);
   if (item.kind === "assistant") return turnView(item);
   if (item.kind === "queued") return queuedView(item);
+  if (item.kind === "stands") return standsView();
   if (item.kind === "retry") return { element: h("p", { class: "row" }, button("Try again", retry)), update() {} };
   return noticeView();
 }
@@ -55,11 +57,13 @@ function draw({ session, id, missing }) {
   const all = session.items();
   const entries = all.map((item, index) => [`${session.id} ${keyOf(item, index)}`, item]);
   for (const message of session.queue) entries.push([`queued ${message.message_id}`, message]);
+  if (session.queue.length && !session.turn) entries.push([`stands ${session.id}`, STANDS]);
   if (session.retryable) entries.push([`retry ${session.id}`, RETRY]);
   keyed(items, entries, make);
 }
 
 const RETRY = { kind: "retry" };
+const STANDS = { kind: "stands" };
 const ORIGINS = { keyboard: "typed at the agent's own keyboard", queue: "had waited" };
 const VERDICTS = { submitted: "delivered", queued: "in the agent's own queue", staged: "in the agent's input box, not sent",
   blocked: "not delivered: something holds the keyboard", dead: "not delivered: the agent is gone", unverified: "maybe delivered" };
@@ -77,15 +81,6 @@ function userView() {
       setText(facts, words.filter(Boolean).join(" · "));
       facts.className = `facts ${delivery?.verdict ?? ""}`;
     },
-  };
-}
-
-function queuedView(message) {
-  return {
-    element: h("article", { class: "user queued", "aria-label": "Waits to be sent" }, h("p", { class: "words", dir: "auto" }, visible(message.text)),
-      h("p", { class: "row" }, h("span", { class: "facts" }, "waits until a turn ends without failing"),
-        button("Take back", () => takeBack(message.message_id)))),
-    update() {},
   };
 }
 

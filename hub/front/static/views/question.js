@@ -1,15 +1,17 @@
 // The form that answers questions: options, several where that is asked, own words, skipping; or one answer to all.
 
-import { h } from "/dom.js";
+import { button, h } from "/dom.js";
 import { visible } from "/words.js";
 
 export function questionForm(ask, give, say) {
   const fields = ask.questions.map((question, index) => questionField(ask, question, index));
   const response = h("textarea", { rows: "2", "aria-label": "One answer in your own words to all of it" });
-  const free = !ask.refuses.includes("response") && !ask.refuses.includes("words");
+  const isForm = ask.tool === "Elicitation"; // of an MCP server: filled in, or turned down
+  const free = !isForm && !ask.refuses.includes("response") && !ask.refuses.includes("words");
   const form = h("form", { class: "questions" }, fields.map((field) => field.element),
     free && h("details", { open: !fields.length }, h("summary", {}, "Answer in your own words instead"), response),
-    h("div", { class: "row" }, h("button", { class: "main" }, "Send the answer")));
+    h("div", { class: "row" }, h("button", { class: "main" }, "Send the answer"),
+      isForm && ["decline", "cancel"].map((word) => button(word === "decline" ? "Decline" : "Cancel", () => give({ response: word })))));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     if (response.value.trim()) return give({ response: response.value });
