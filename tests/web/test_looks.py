@@ -12,7 +12,7 @@ from playwright.sync_api import ViewportSize, expect
 from hub.front.rendering import visible
 from hub.testing.process import HubProcess
 from tests.front.test_rendering import ATTACKS
-from tests.web.visitor import DESK, PHONE, Visitor, Visitors
+from tests.web.visitor import DESK, PHONE, Visitor, Visitors, client
 
 pytestmark = [pytest.mark.xdist_group("web"), pytest.mark.slow]
 
@@ -200,3 +200,15 @@ def test_one_tab_holds_one_stream(hub: HubProcess, visitors: Visitors) -> None:
         me.ended()
     assert len(open_streams) == 1, open_streams
     assert me.page.url.partition("#")[2] in open_streams[0]
+
+
+def test_a_session_that_gets_another_name_shows_it_everywhere(hub: HubProcess, visitors: Visitors) -> None:
+    """In the list, above the conversation and in the browser's own title, without a reload."""
+    me = visitors.come(hub)
+    me.open()
+    session = me.begin()
+    with client(hub) as http:
+        assert http.patch(f"/v1/sessions/{session}", json={"title": "Another <name>"}).status_code == 200
+    expect(me.page.locator("#title")).to_have_text("Another <name>")
+    expect(me.page.locator("#sessions .name")).to_have_text("Another <name>")
+    expect(me.page).to_have_title("Another <name> · turnhub")

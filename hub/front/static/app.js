@@ -36,7 +36,14 @@ async function quietly(work) {
 }
 
 const loadAgents = async () => { state.agents = await api.agents(); changed(); };
-const loadSessions = async () => { state.sessions = await api.sessions(); changed(); };
+
+async function loadSessions() {
+  state.sessions = await api.sessions();
+  const one = state.sessions.find((session) => session.id === state.session?.id);
+  if (one) Object.assign(state.session.about, { title: one.title, archived: one.archived });
+  changed();
+}
+
 const loadAsks = async () => { state.asks = await api.asks(); changed(); };
 
 async function loadSession() {
@@ -65,7 +72,6 @@ const stream = new Stream(
       state.asOf = Date.now();
       soon("sessions", loadSessions, 150);
       if (hint.type === "ask" || hint.type === "hub") soon("asks", loadAsks, 30);
-      if (hint.type === "session" && hint.session_id === state.id) soon("about", loadAbout, 150);
     },
     open() {
       Object.assign(state, { connection: "open", asOf: Date.now() });
@@ -96,13 +102,6 @@ async function reconnect() {
 async function refetch() {
   await loadSession();
   stream.open();
-}
-
-async function loadAbout() {
-  if (!state.session) return;
-  const one = state.sessions.find((session) => session.id === state.id);
-  if (one) state.session.about = { ...state.session.about, title: one.title, archived: one.archived };
-  changed();
 }
 
 async function show(id) {
