@@ -53,9 +53,10 @@ class Visitor:
 
     def begin(self, agent: str = "echo") -> str:
         """Make a session with an agent; its id."""
+        before = self.page.url
         self.page.select_option("[name=agent]", agent)
         self.page.get_by_role("button", name="New session").click()
-        self.page.wait_for_url(re.compile("#ses_"))
+        self.page.wait_for_url(lambda url: "#ses_" in url and url != before)
         expect(self.send_button).to_be_enabled()
         return self.page.url.partition("#")[2]
 
