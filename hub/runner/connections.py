@@ -57,7 +57,9 @@ class Connections:
             held = Held(session.id, await transport.open(session), self._clock(), asyncio.Event(), after)
             if (other := self._held.get(session.id)) is not None:
                 await self.close_one(held)
-                if other.busy:  # the turn that wanted it was given up, and another has begun since
+                if (
+                    other.busy or other.after != after
+                ):  # the turn that wanted it was given up; another has run since
                     raise HubError("The connection opened too late.")
                 return await self.borrow(transport, session, after=after)  # opened meanwhile, to be watched
             self._held[session.id] = held

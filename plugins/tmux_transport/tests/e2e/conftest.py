@@ -215,6 +215,6 @@ def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.full)
             item.add_marker(pytest.mark.real)
             item.add_marker(pytest.mark.slow)
-            item.add_marker(pytest.mark.xdist_group("tmux-e2e"))
+            item.add_marker(pytest.mark.xdist_group(f"tmux-{item.path.stem}"))
             if missing:
                 item.add_marker(pytest.mark.skip(reason=f"not installed: {', '.join(missing)}"))
