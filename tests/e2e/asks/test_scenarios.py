@@ -29,9 +29,9 @@ pytestmark = [
 DEVICES: Final = 50
 PERSON_S: Final = 0.7
 """Seconds that a person takes at least, in which an agent asks about all of its parallel calls."""
-EVERYWHERE: Final = ("scripted", "sdk", "hooks", "keys")
-MOSTLY: Final = ("scripted", "sdk", "hooks", pytest.param("keys", marks=pytest.mark.full))
-"""Where keys show nothing that they do not show elsewhere, too."""
+EVERYWHERE: Final = ("scripted", "sdk", "hooks", pytest.param("keys", marks=pytest.mark.full))
+MOSTLY: Final = ("scripted", *(pytest.param(agent, marks=pytest.mark.full) for agent in ("sdk", "hooks", "keys")))
+"""Where the real agents show nothing in each run that they do not show elsewhere, too."""
 _MARKS = itertools.count()
 
 
