@@ -68,19 +68,24 @@ class TmuxConnection(Connection):
         self._record = Record()
         self._history = History(place_of(session.memory.get(_READ)))
         self._wanted: asyncio.Event | None = None
-        self._run_now: Run | None = None
+        self._at_work: asyncio.Future[Run | None] | None = (
+            None  # of the running turn: once the agent has its message
+        )
         self._left = False  # whether a turn broke off here and may have left the agent at work
 
     async def run(self, turn: TurnContext) -> Ending:
         """Run one turn to its end."""
         wanted = self._wanted = asyncio.Event()
+        at_work = self._at_work = asyncio.get_running_loop().create_future()
         notice = asyncio.create_task(_noticed(turn, wanted))
         try:
             return await self._run(turn, wanted)
         except AgentUnavailable as error:
             return Failed(code="agent_unavailable", message=error.detail)
         finally:
-            self._wanted = None
+            self._wanted = self._at_work = None
+            if not at_work.done():
+                at_work.set_result(None)
             notice.cancel()
             await asyncio.gather(notice, return_exceptions=True)
 
@@ -102,9 +107,10 @@ class TmuxConnection(Connection):
 
     async def steer(self, message: Message) -> Verdict:
         """Type a message into the agent's own queue while a turn runs. Raises CannotConvey, SteerUnsupported."""
-        if self._run_now is None:
+        run = None if self._at_work is None else await asyncio.shield(self._at_work)
+        if run is None:
             raise SteerUnsupported("No turn is at work in this terminal.")
-        return await self._run_now.steer(message)
+        return await run.steer(message)
 
     async def interrupt(self) -> None:
         """Stop the running turn, if there is one."""
@@ -163,6 +169,8 @@ class TmuxConnection(Connection):
             await self._remember(turn, senses)
         if wanted.is_set() and typed is None:
             return Interrupted(by=turn.cancelled.by or "person")
+        assert self._at_work is not None  # noqa: S101 - a turn runs
+        at_work = self._at_work
         run = Run(
             turn,
             typist,
@@ -172,12 +180,9 @@ class TmuxConnection(Connection):
             history=self._history,
             typed=typed,
             stall_s=self._options.stall_s,
+            at_work=at_work.set_result,
         )
-        self._run_now = run
-        try:
-            ending = await run.play(wanted)
-        finally:
-            self._run_now = None
+        ending = await run.play(wanted)
         await self._keep(turn, seat, senses)
         return ending
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -39,11 +40,13 @@ from turnhub_tmux.witnessed import Record, WitnessedTypist
 
 _LOOK_S: Final = 0.05
 _LAST_S: Final = 0.5
+_DIES_S: Final = 0.3
 
 
 class Run:
     """Runs one turn on the agent that ``typist`` types to. ``typed``: the prompt that somebody typed at the
-    agent's keyboard, where the turn is of that; ``stall_s``: how long there may be no sign of life."""
+    agent's keyboard, where the turn is of that; ``stall_s``: how long there may be no sign of life; ``at_work`` is
+    called when the agent has the message."""
 
     def __init__(
         self,
@@ -56,6 +59,7 @@ class Run:
         history: History,
         typed: Typed | None = None,
         stall_s: float,
+        at_work: Callable[[Run], None] = lambda _: None,
     ) -> None:
         self._turn = turn
         self._typist = typist
@@ -69,6 +73,7 @@ class Run:
         self._results: dict[str, Result] = {}
         self._history = history
         self._typed = typed
+        self._at_work = at_work
         joining = Joining()
         self._joining = joining
         self._whose = Belonging(words_of(typist, turn.message), begun=turn.adopted, joining=joining)
@@ -99,6 +104,7 @@ class Run:
                 return await self._stop()
             if handed is not None:
                 return handed
+        self._at_work(self)
         self._signs.alive_at = self._clock()
         self._signs.command = is_command(turn.message)
         while True:
@@ -169,7 +175,13 @@ class Run:
             await self._hear(fact, now)
 
     async def _lives(self) -> bool:
-        return (await self._typist.look()).holder == "agent"
+        """Whether the agent is there still, also a moment later: a dying one may hang up before it is seen to
+        go."""
+        for pause_s in (0.0, _DIES_S):
+            await asyncio.sleep(pause_s)
+            if (await self._typist.look()).holder != "agent":
+                return False
+        return True
 
     async def _read(self, fact: RowFact, now: float) -> None:
         whose = self._whose.reads(fact)

@@ -243,7 +243,9 @@ async def test_the_transcript_tells_a_turn_by_file_events(tui: ClaudeTui, tmp_pa
         await tui.until("Second part.")
         await tui.until("? for shortcuts")
         async with asyncio.timeout(30):
-            (path,) = projects(tui.config).glob("*/*.jsonl")
+            while not (found := list(projects(tui.config).glob("*/*.jsonl"))):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+            (path,) = found
             assert path == transcript_path(tui.config, str(tui.cwd), path.stem)
             rows: list[Any] = []
             stream = Tail(path).follow(watcher)

@@ -125,11 +125,19 @@ class Scene:
         found = re.search(r"\w+(?: \w+)? mode on|accept edits on", await self._pane())
         return found.group() if found else ""
 
+    async def _still(self) -> str:
+        """The screen, once it has not changed for a moment."""
+        before, now = "", await self._pane()
+        while before != now:
+            await asyncio.sleep(0.3)
+            before, now = now, await self._pane()
+        return now
+
     async def press(self, *keys: str) -> None:
         """A person presses keys, or pastes ``<words>``, each until the screen shows that it was taken: a dialog
         that has just appeared may not listen yet."""
         for key in keys:
-            before = await self._pane()
+            before = await self._still()
             async with asyncio.timeout(10):
                 while await self._pane() == before:
                     await self._one(key)
@@ -335,7 +343,7 @@ async def test_a_question_is_talked_about_instead(scene: Scene) -> None:
     turn = await scene.answered("ASK about", respond("Chat about this"))
     assert [ask.delivered for ask in turn.asks] == [True]
     assert ("Chat about this" if scene.hooked else "wants to clarify these questions") in scene.told()
-    typed = await scene.typed("ASK typed", "Chat about this", ("4",))
+    typed = await scene.typed("ASK typed", "Chat about this", ("Down", "Down", "Down", "Enter"))
     assert "wants to clarify these questions" in scene.told()
     found = settled(typed.asks[0])
     assert (found.by.kind, found.response) == ("keyboard", "Chat about this")
