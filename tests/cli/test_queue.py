@@ -28,7 +28,7 @@ def test_what_waits_is_listed_changed_and_let_go_on(real: HubProcess, tmp_path: 
     assert hub.run("queue", session, "--edit", first["message_id"], "uno").exit_code == 0
     assert hub.run("queue", session, "--remove", second["message_id"]).exit_code == 0
     assert hub.run("queue", session, "--edit", "x", "y", "--resume").exit_code == 2
-    hub.run("attach", session)  # to its end, whether that has come already or not
+    assert hub.run("attach", session).exit_code == 1
     assert "uno" in hub.run("queue", session).stdout
     assert hub.run("queue", session, "--resume").exit_code == 0
     hub.run("attach", session)

@@ -70,18 +70,18 @@ def test_a_menu_whose_first_rows_are_cut_off_is_no_dialog(path: Path, rows: int)
 @pytest.mark.parametrize("kind", sorted(KINDS))
 @pytest.mark.parametrize("row", [*HOSTILE, "1:a  " * 1500, "\x1b[" * 4000], ids=range(8))
 def test_hostile_rows_take_no_time(kind: str, row: str) -> None:
-    """No pattern backtracks for ever: sixty such rows are read in seconds of CPU, on the slowest of machines."""
+    """No pattern backtracks for ever: sixty such rows are read within a second."""
     start = time.process_time()
     read("\n".join([row] * 60), KINDS[kind])
-    assert time.process_time() - start < 10.0
+    assert time.process_time() - start < 1.0
 
 
 def test_a_large_screen_takes_milliseconds(pane: Callable[[str], bytes]) -> None:
-    """200 columns, 60 rows, an escape a word: nothing near a second."""
+    """200 columns, 60 rows, an escape a word."""
     rows = ["".join(f"\x1b[38;5;{n}mword{n} " for n in range(25)) for _ in range(56)]
     screen = "\n".join([*rows, "─" * 200, "❯ hello", "─" * 200, "  ? for shortcuts"])
     read(screen, KINDS["claude-code"])
     start = time.process_time()
     for _ in range(5):
         assert read(screen, KINDS["claude-code"]).composer.text == "hello"
-    assert (time.process_time() - start) / 5 < 1.0
+    assert (time.process_time() - start) / 5 < 0.05
