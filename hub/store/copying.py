@@ -23,7 +23,7 @@ from hub.events import (
 )
 from hub.store import keys
 from hub.store.common import StoreBase
-from hub.store.records import Entry, Hash, SessionRecord, fields_of, session_record, stream_entries
+from hub.store.records import Entry, Hash, SessionRecord, fields_of, session_fields, session_record, stream_entries
 from hub.store.transactions import Argument, clear_errors, flat, transact
 from hub.store.turns import fingerprint
 
@@ -61,12 +61,7 @@ class Copies(StoreBase):
             raise Invalid(f"A log of {len(lines)} events is too long; {MOST_EVENTS} are the most.")
         at = now()
         fields = {
-            "agent": record.agent,
-            "transport": record.transport,
-            "policy": record.policy or "",
-            "title": record.title or "",
-            "cwd": record.cwd,
-            "sensitive": "1" if record.sensitive else "0",
+            **session_fields(record),
             "archived": "1" if record.archived else "0",
             "created_at": record.created_at or at,
             "updated_at": at,

@@ -169,6 +169,18 @@ def fields_of(flat: Hash) -> Fields:
     return dict(zip(words[::2], words[1::2], strict=True))
 
 
+def session_fields(record: SessionRecord) -> Fields:
+    """What a session's hash holds from its beginning, but for its times."""
+    return {
+        "agent": record.agent,
+        "transport": record.transport,
+        "policy": record.policy or "",
+        "title": record.title or "",
+        "cwd": record.cwd,
+        "sensitive": "1" if record.sensitive else "0",
+    }
+
+
 def session_record(session_id: str, fields: Fields) -> SessionRecord:
     """The session in its hash."""
     memory = {name.removeprefix("memory:"): value for name, value in fields.items() if name.startswith("memory:")}

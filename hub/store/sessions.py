@@ -10,7 +10,7 @@ from hub.errors import IdempotencyMismatch, TurnInFlight
 from hub.events import By, SessionCreated, encode_body, now, stamp, to_json
 from hub.store import keys
 from hub.store.common import StoreBase, live_path, missing
-from hub.store.records import Hash, SessionRecord, fields_of, session_record
+from hub.store.records import Hash, SessionRecord, fields_of, session_fields, session_record
 from hub.store.transactions import Argument, clear_errors, flat, transact
 
 _REPEATABLE_S = 60
@@ -28,12 +28,7 @@ class Sessions(StoreBase):
         there. Raises IdempotencyMismatch when that is a session of another agent."""
         at = now()
         fields = {
-            "agent": record.agent,
-            "transport": record.transport,
-            "policy": record.policy or "",
-            "title": record.title or "",
-            "cwd": record.cwd,
-            "sensitive": "1" if record.sensitive else "0",
+            **session_fields(record),
             "created_at": at,
             "updated_at": at,
         }

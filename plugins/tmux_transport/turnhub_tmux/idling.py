@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -15,6 +15,7 @@ from hub import Idle, Proof
 from turnhub_tmux.bridge.facts import Fact, PromptSubmitted, SessionSeen
 from turnhub_tmux.bridge.subscription import Subscription
 from turnhub_tmux.history import History, Place, Typed, at
+from turnhub_tmux.pumps import pumping
 from turnhub_tmux.traces import plain
 from turnhub_tmux.transcript.facts import Prompt
 from turnhub_tmux.transcript.locate import told_path
@@ -74,18 +75,11 @@ class Idling:
         finally:
             self._history.leave(self._facts)
 
-    @asynccontextmanager
-    async def _listening(self) -> AsyncIterator[None]:
-        async with asyncio.TaskGroup() as group:
-            pumps = [self._rows(), self._ticks()]
-            if self._subscription is not None:
-                pumps.append(self._hooks(self._subscription))
-            tasks = [group.create_task(pump) for pump in pumps]
-            try:
-                yield
-            finally:
-                for task in tasks:
-                    task.cancel()
+    def _listening(self) -> AbstractAsyncContextManager[None]:
+        pumps = [self._rows(), self._ticks()]
+        if self._subscription is not None:
+            pumps.append(self._hooks(self._subscription))
+        return pumping(pumps)
 
     # What is heard
 

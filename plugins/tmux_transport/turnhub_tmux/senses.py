@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -15,6 +15,7 @@ from hub import Sight
 from turnhub_tmux.bridge.facts import Fact, SessionSeen
 from turnhub_tmux.bridge.subscription import Subscription
 from turnhub_tmux.history import Place, at
+from turnhub_tmux.pumps import pumping
 from turnhub_tmux.transcript.facts import Prompt, RowFact
 from turnhub_tmux.transcript.locate import told_path
 from turnhub_tmux.transcript.tail import Tail, size_of
@@ -91,19 +92,12 @@ class Senses:
         if self._rest is None:
             self._rest = self._starts.get(prompt.uuid)
 
-    @asynccontextmanager
-    async def open(self, typist: PaneTypist, wanted: asyncio.Event) -> AsyncIterator[None]:
+    def open(self, typist: PaneTypist, wanted: asyncio.Event) -> AbstractAsyncContextManager[None]:
         """Notice for the block."""
-        async with asyncio.TaskGroup() as group:
-            pumps = [self._transcript(), self._screen(typist), self._stops(wanted)]
-            if self._subscription is not None:
-                pumps.append(self._hooks(self._subscription))
-            tasks = [group.create_task(pump) for pump in pumps]
-            try:
-                yield
-            finally:
-                for task in tasks:
-                    task.cancel()
+        pumps = [self._transcript(), self._screen(typist), self._stops(wanted)]
+        if self._subscription is not None:
+            pumps.append(self._hooks(self._subscription))
+        return pumping(pumps)
 
     async def locate(self) -> None:
         """Find the transcript, where that can be told by now. What is in it already is not of this turn, unless

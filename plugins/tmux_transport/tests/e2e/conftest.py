@@ -28,6 +28,7 @@ from hub.testing import (
     Say,
     ScriptedModel,
     Stall,
+    TransportContract,
     Use,
     ask_user,
     claude_environment,
@@ -188,30 +189,12 @@ async def making_worlds() -> AsyncIterator[Any]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-CONTRACT_ALWAYS = frozenset(
-    {
-        "test_a_session_can_be_opened_again",
-        "test_steering",
-        "test_an_edited_input_is_what_runs",
-        "test_an_answer_reaches_the_agent",
-        "test_a_withdrawn_call_does_not_run",
-        "test_a_turn_runs_after_a_stopped_one",
-        "test_cancellation_is_honoured",
-        "test_connections_are_independent",
-        "test_events_keep_the_rules",
-        "test_an_agent_that_cannot_run_says_why",
-        "test_wrong_options_are_a_mistake_in_the_configuration",
-    }
-)
-"""The tests of the contract that each run makes on the real agent; the others are variants, for ``make full``."""
-
-
 def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
     """These need the real agent, and tmux; and a processor to themselves."""
     missing = [what for what, there in (("tmux", shutil.which("tmux")), ("claude", bundled_claude())) if not there]
     for item in items:
         if Path(__file__).parent in item.path.parents:
-            if item.path.name == "test_contract.py" and item.name not in CONTRACT_ALWAYS:
+            if item.path.name == "test_contract.py" and item.name not in TransportContract.TELLING:
                 item.add_marker(pytest.mark.full)
             item.add_marker(pytest.mark.real)
             item.add_marker(pytest.mark.slow)
