@@ -277,6 +277,11 @@ class _Scan:
         elif kind in ("text", "url"):
             for word in operands:
                 self._checked(word)
+        elif kind == "names":
+            for word in operands:
+                if word.text is None or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", word.text):
+                    self._refuse("it sets what is no plain name, and a subscript is run")
+                self._checked(word)
         else:
             self._refuse("it can run, read or write what its arguments say")
 

@@ -188,6 +188,8 @@ class Commands:
     def _eval(self, words: Sequence[Word], args: Sequence[Word]) -> None:
         scene = self._scene
         scene.run(words, "eval", free=True)
+        if args and args[0].text == "--":
+            args = args[1:]
         if any(word.text is None or word.pattern is not None for word in args):
             scene.opaque("the script is only known when it runs", "eval")
             scene.danger("runs what nobody has seen", "eval")

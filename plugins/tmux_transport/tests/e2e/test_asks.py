@@ -343,7 +343,7 @@ async def test_a_question_is_talked_about_instead(scene: Scene) -> None:
     turn = await scene.answered("ASK about", respond("Chat about this"))
     assert [ask.delivered for ask in turn.asks] == [True]
     assert ("Chat about this" if scene.hooked else "wants to clarify these questions") in scene.told()
-    typed = await scene.typed("ASK typed", "Chat about this", ("4",))
+    typed = await scene.typed("ASK typed", "Enter to select", ("4",))
     assert "wants to clarify these questions" in scene.told()
     found = settled(typed.asks[0])
     assert (found.by.kind, found.response) == ("keyboard", "Chat about this")
