@@ -10,7 +10,7 @@ from hub import HubError, Message, Sight, TurnContext
 from turnhub_tmux.reading import answer_on
 from turnhub_tmux.typist import PaneTypist, seen_in
 
-_CLOSES_S: Final = 2.0
+_CLOSES_S: Final = 5.0
 _LOOK_S: Final = 0.1
 _EAVES: Final = "▔"
 _NOTHING: Final = "(The command showed nothing.)"
@@ -34,19 +34,35 @@ def shown_by(sight: Sight | None, words: str) -> str:
 
 
 async def close_panel(turn: TurnContext, typist: PaneTypist) -> bool:
-    """Close the panel that the command has opened, and see it go; whether none is open."""
-    deadline = asyncio.get_running_loop().time() + _CLOSES_S
+    """Close the panel that the command has opened, and see it go; whether none is open. The key is pressed once: a
+    second one, heard after the panel has gone, would be a key for the composer."""
     try:
         async with turn.exclusive(typist.place) as hold:
-            while True:
-                sight = await typist.look()
-                seen = seen_in(sight)
-                if seen is None or not seen.screen.panel:
-                    return seen is not None
-                if asyncio.get_running_loop().time() >= deadline:
-                    return False
-                hold.check()
-                await typist.press("Escape", sight=sight)
+            sight = await typist.look()
+            if not _open(sight):
+                return seen_in(sight) is not None
+            hold.check()
+            while not await typist.press("Escape", sight=sight):  # the screen moved: nothing was pressed
                 await asyncio.sleep(_LOOK_S)
+                hold.check()
+                sight = await typist.look()
+                if not _open(sight):
+                    return seen_in(sight) is not None
+            return await _goes(typist)
     except HubError:
         return False  # whoever has the pane sees what is open there
+
+
+async def _goes(typist: PaneTypist) -> bool:
+    deadline = asyncio.get_running_loop().time() + _CLOSES_S
+    while asyncio.get_running_loop().time() < deadline:
+        await asyncio.sleep(_LOOK_S)
+        sight = await typist.look()
+        if not _open(sight):
+            return seen_in(sight) is not None
+    return False
+
+
+def _open(sight: Sight) -> bool:
+    seen = seen_in(sight)
+    return seen is not None and seen.screen.panel
