@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 import httpx
@@ -108,6 +109,29 @@ class Visitor:
     def play(self, *steps: dict[str, Any]) -> None:
         """Send steps to a scripted agent."""
         self.say(json.dumps({"steps": steps}))
+
+    def sight_of(self, selector: str, text: str) -> Callable[[], None]:
+        """Watch from now on for an element with ``text`` in it, however soon it changes again; what is returned
+        waits until it has been there."""
+        watch = """([selector, text]) => {
+            window.sight = new Promise((seen) => {
+                const look = () => {
+                    const found = [...document.querySelectorAll(selector)];
+                    if (found.some((one) => one.textContent.includes(text))) seen();
+                };
+                const everything = { subtree: true, childList: true, characterData: true, attributes: true };
+                new MutationObserver(look).observe(document.body, everything);
+                look();
+            });
+        }"""
+        self.page.evaluate(watch, [selector, text])
+        late = f"new Promise((late) => setTimeout(late, {PATIENCE_MS}))"
+        waits = f"Promise.race([window.sight.then(() => true), {late}])"
+
+        def seen() -> None:
+            assert self.page.evaluate(waits), f"nothing like {selector} with {text!r} was there"
+
+        return seen
 
     def ended(self, count: int = 1) -> Locator:
         """The ``count``-th turn, once it has ended."""
