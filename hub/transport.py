@@ -189,6 +189,11 @@ class TurnContext(Protocol):
         other words (``message``) for the running turn nothing is emitted. Raises CannotConvey, with nothing
         typed: :func:`hub.undelivered` makes the ending of it, and of a verdict that is no success."""
 
+    async def joined(self, text: str, key: str) -> None:
+        """The agent took words into this turn that the hub did not give it: somebody typed them at its own
+        keyboard while it was at work. They are a user message of this turn (``origin: keyboard``), and are
+        answered in it. ``key`` as in :meth:`Idle.prompted`: the two together make it one message."""
+
     def exclusive(self, place: str) -> AbstractAsyncContextManager[Hold]:
         """The lock of a terminal, across all processes: hold it while keys are pressed outside of
         :meth:`deliver`, and ask :meth:`Hold.check` before each. Raises PlaceTaken where somebody has it for

@@ -30,6 +30,7 @@ from hub.modelview import View, model_view
 from hub.runner.asking import Asking
 from hub.runner.delivering import Delivering
 from hub.runner.history import has_moved_on, has_taken, log_before
+from hub.runner.keyboard import TYPED_THERE, keyboard_key
 from hub.runner.silence import Silence
 from hub.runner.sound import sound, sound_event
 from hub.runner.writer import Writer
@@ -214,6 +215,13 @@ class LiveTurn:
                 return verdict
         finally:
             self._silence.broken(self._clock())
+
+    async def joined(self, text: str, key: str) -> None:
+        """Words of the agent's own keyboard that it took into this turn are a user message of it."""
+        self._check_open("told of words that were typed")
+        verdict = Verdict(verdict="submitted", proof="transcript", detail=TYPED_THERE)
+        await self._writer.flush()
+        await self._writer.persist(lambda: self._store.joined(self._taken.claim, text, keyboard_key(key), verdict))
 
     def exclusive(self, place: str) -> AbstractAsyncContextManager[Hold]:
         """The lock of a terminal, across all processes."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Awaitable, Callable
 
 import structlog
@@ -11,6 +10,7 @@ import structlog
 from hub.errors import AgentUnavailable, HubError, IdempotencyMismatch, StillQueued, TurnInFlight
 from hub.runner.connections import Connections, Held
 from hub.runner.contain import contained
+from hub.runner.keyboard import keyboard_key
 from hub.runner.services import Services
 from hub.runner.sound import said
 from hub.store.overview import SessionSummary
@@ -32,14 +32,13 @@ class IdleSession:
 
     async def prompted(self, text: str, key: str) -> Prompted:
         """Begin the turn of words that were typed at the agent's own keyboard."""
-        digest = hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
         try:
             begun = await self._services.store.begin(
                 self.session.id,
                 text,
                 literal=False,  # typed once more, in a retry, they mean what they meant
                 origin="keyboard",
-                idempotency_key=f"keyboard {digest}",
+                idempotency_key=keyboard_key(key),
             )
         except TurnInFlight:
             return "busy"

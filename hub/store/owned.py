@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from hub import ids
 from hub.errors import HubError
-from hub.events import AnyEvent, MessageDelivered, Terminal, encode_body, is_durable, stamp, type_of
-from hub.store.common import StoreBase, check_fence, inside
+from hub.events import AnyEvent, MessageDelivered, Terminal, UserMessage, encode_body, is_durable, stamp, type_of
+from hub.store.common import StoreBase, body_from, check_fence, inside
 from hub.store.records import (
     Appended,
     Claim,
@@ -83,6 +83,19 @@ class OwnedTurns(StoreBase):
         facts: list[Argument] = [claim.turn_id, claim.fence, message_id, "1" if verdict else "0"]
         facts += [encode_body(event), self.bounds.idem_ttl_s, self.bounds.idem_most]
         check_fence(claim, await transact(self.redis, "steered", claim.session_id, *facts, at=event.at))
+
+    async def joined(self, claim: Claim, text: str, key: str, verdict: Verdict) -> None:
+        """Words that were typed at the agent's own keyboard and taken into this turn: a user message of it, unless
+        a message with this idempotency key is known. Raises Fenced."""
+        message_id = ids.message_id()
+        said = UserMessage(message_id=message_id, text=text, origin="keyboard")
+        told = MessageDelivered(
+            verdict=verdict.verdict, proof=verdict.proof, detail=verdict.detail, message_id=message_id
+        )
+        event = stamp(told, claim.session_id, claim.turn_id)
+        facts: list[Argument] = [claim.turn_id, claim.fence, message_id, body_from(said, "message_id")]
+        facts += [encode_body(event), key, self.bounds.idem_ttl_s, self.bounds.idem_most]
+        check_fence(claim, await transact(self.redis, "joined", claim.session_id, *facts, at=event.at))
 
     async def finish(
         self,

@@ -195,12 +195,14 @@ class FakeTurn:
         self.remembered: dict[str, str] = {}
         self.signs: list[Failed] = []
         self.problems: list[str] = []
+        self.typed_along: list[str] = []
         self.ending: Ending | None = None
         self.over = False
         self.delivered: Verdict | None = None
         self.rules = EventRules()
         self._past = tuple(past)
         self._context = context
+        self._joined: set[str] = set()
         self._replies = replies if callable(replies) else iter(tuple(replies))
         self._changed = asyncio.Condition()
         self._room = asyncio.Event()
@@ -289,6 +291,15 @@ class FakeTurn:
             self.delivered = verdict
             await self.emit(MessageDelivered(verdict=verdict.verdict, proof=verdict.proof, detail=verdict.detail))
         return verdict
+
+    async def joined(self, text: str, key: str) -> None:
+        """Keep words that were typed at the agent's own keyboard, once, in :attr:`typed_along`."""
+        self._alive("told of words that were typed")
+        if key in self._joined:
+            return
+        self._joined.add(key)
+        self.typed_along.append(text)
+        await self._tell()
 
     @asynccontextmanager
     async def exclusive(self, place: str) -> AsyncIterator[Hold]:

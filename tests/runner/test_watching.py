@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from hub.config import RunnerConfig
-from hub.events import TurnCompleted, UserMessage, decode_frames
+from hub.errors import PluginError
+from hub.events import MessageDelivered, Text, TurnCompleted, UserMessage, decode_frames
 from hub.testing.hub import TestHub, hub_config, running_hub
 from hub.transport import Capability, Idle, Prompted, TurnContext
 from hub.turn import Completed
@@ -94,6 +95,40 @@ async def test_a_prompt_that_is_told_of_again_is_the_same(hubs: Hubs) -> None:
         assert keyboard.heard == ["begun", "known", "known", "begun"]
         await transport.until(lambda: transport.watched == 3)
         assert [one.text for one in await messages(hub, session)] == ["hello", "typed", "typed"]
+
+
+@pytest.mark.anyio
+async def test_what_is_typed_into_a_running_turn_is_a_message_of_it_once(hubs: Hubs) -> None:
+    """Words that the agent took into the turn are a user message of that turn, with a verdict, where they came in;
+    told of again, in it or between turns, they are the same; after the turn they are refused."""
+    keyboard = Keyboard()
+    turns: list[TurnContext] = []
+
+    async def act(turn: TurnContext) -> Completed:
+        turns.append(turn)
+        await turn.emit(Text(block=0, text="one"))
+        for _ in range(2):
+            await turn.joined("typed there", "p1")
+        await turn.emit(Text(block=1, text="two"))
+        return Completed()
+
+    transport = Acting(act, watching=keyboard.watch, capabilities=WATCHING)
+    async with hubs(transports=[transport]) as hub:
+        session = await hub.session()
+        await hub.run_turn(session, "from here")
+        keyboard.typed.put_nowait(("typed there", "p1"))
+        await keyboard.answers(1)
+        assert keyboard.heard == ["known"]
+        found = await hub.store.snapshot(session, 0, whole=True, most=1000)
+        events = [event for entry in found.entries for event in decode_frames(entry.frame)]
+        said = [one for one in events if isinstance(one, UserMessage | MessageDelivered | Text)]
+        message = next(one for one in said if isinstance(one, UserMessage) and one.origin == "keyboard")
+        assert [type(one) for one in said] == [UserMessage, Text, UserMessage, MessageDelivered, Text]
+        assert (message.text, message.turn_id) == ("typed there", turns[0].turn_id)
+        told = next(one for one in said if isinstance(one, MessageDelivered))
+        assert (told.verdict, told.message_id) == ("submitted", message.message_id)
+        with pytest.raises(PluginError, match="after the end"):
+            await turns[0].joined("too late", "p2")
 
 
 @pytest.mark.anyio

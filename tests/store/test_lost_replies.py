@@ -232,6 +232,13 @@ async def _steered_back(desk: Desk) -> Case:
     return taken.session.id, lambda s: s.steered(taken.claim, queued.id, None), 0, lambda answer: answer is None
 
 
+async def _joined(desk: Desk) -> Case:
+    taken = await desk.taken()
+    verdict = Verdict(verdict="submitted", proof="transcript")
+    join = lambda store: store.joined(taken.claim, "typed there", "keyboard 1", verdict)  # noqa: E731
+    return taken.session.id, join, 2, lambda answer: answer is None
+
+
 async def _edit_queued(desk: Desk) -> Case:
     taken = await desk.taken()
     queued = await desk.store.enqueue(taken.session.id, "x")
@@ -340,6 +347,7 @@ CASES = {
     "steer": _steer,
     "steered": _steered,
     "steered back": _steered_back,
+    "joined": _joined,
     "revoke": _revoke,
     "patch": _patch,
     "delete": _delete,

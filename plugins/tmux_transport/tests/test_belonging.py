@@ -7,7 +7,7 @@ from turnhub_tmux.belonging import Belonging
 from turnhub_tmux.bridge.facts import Displayed, PromptSubmitted, Stopped
 from turnhub_tmux.history import History, Place, place_of
 from turnhub_tmux.joining import Joining
-from turnhub_tmux.transcript.facts import Absorbed, Prompt, Said, TurnOver
+from turnhub_tmux.transcript.facts import Absorbed, Prompt, Queue, Said, TurnOver
 
 
 def submitted(prompt: str, id: str, *, queued: bool = False) -> PromptSubmitted:
@@ -108,7 +108,62 @@ def test_messages_that_were_given_to_the_turn_are_of_it(hooks: bool) -> None:
     assert whose.reads(row("more", "p2")) == "ours"
     assert joining.take("more") is one
     assert (one.taken, bool(joining)) == (True, False)
+    assert whose.reads(said()) == "ours"
     assert whose.reads(row("more", "p3")) == "later"
+
+
+def test_prompts_that_the_agent_takes_at_once_are_of_one_turn() -> None:
+    """Between them it says nothing, and the hooks of the answer tell the last one's id."""
+    whose = Belonging("ours")
+    assert whose.hears(submitted("ours", "p1")) == "ours"
+    assert whose.reads(row("ours", "p1")) == "ours"
+    assert whose.reads(Queue(operation="enqueue", text="another")) == "ours"
+    assert whose.hears(displayed("p3")) == "later"  # until its row is read
+    assert whose.reads(row("typed there", "p2")) == "joined"
+    assert whose.reads(row("that too", "p3")) == "joined"
+    assert whose.hears(displayed("p3")) == "ours"
+    assert whose.reads(said()) == "ours"
+    assert whose.reads(row("the next", "p4")) == "later"
+    assert set(whose.ids) == {"p1", "row-p1", "p2", "row-p2", "p3", "row-p3"}
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_what_stood_before_a_queued_message_is_of_its_turn_unless_it_was_answered(answered: bool) -> None:
+    """What somebody typed before it, and the agent takes with it, is told of once."""
+    whose = Belonging("ours")
+    whose.queued = True
+    before = row("typed there", "p1")
+    assert whose.reads(before) == "later"
+    if answered:
+        whose.reads(said())
+    assert whose.reads(row("ours", "p2")) == "ours"
+    assert whose.along() == (() if answered else (before,))
+    assert whose.along() == ()
+    assert ("p1" in whose.ids) is not answered
+
+
+def test_words_that_the_agent_takes_up_while_it_works_are_of_the_turn() -> None:
+    """Those of a person; not those of a helper, nor any before the turn has begun or after it."""
+    whose = Belonging("ours")
+    assert whose.reads(Absorbed(text="typed there", uuid="a0")) == "none"
+    assert whose.reads(row("ours", "p1")) == "ours"
+    assert whose.reads(said()) == "ours"
+    assert whose.reads(Absorbed(text="typed there", uuid="a1")) == "joined"
+    assert whose.reads(Absorbed(text="a helper's", uuid="a2", aside=True)) == "ours"
+    assert whose.reads(row("the next", "p2")) == "later"
+    assert whose.reads(Absorbed(text="typed there", uuid="a3")) == "none"
+
+
+def test_what_somebody_types_before_words_that_wait_is_of_the_turn() -> None:
+    """The turn goes on until the agent has taken what was given to it: so does what comes in between."""
+    joining = Joining()
+    whose = Belonging("ours", joining=joining)
+    assert whose.reads(row("ours", "p1")) == "ours"
+    assert whose.reads(said()) == "ours"
+    joining.add("more", "m1")
+    assert whose.reads(row("typed there", "p2")) == "joined"
+    assert whose.reads(said()) == "ours"
+    assert whose.reads(row("more", "p3")) == "ours"
 
 
 def test_an_adopted_turn_goes_on_where_it_is() -> None:
@@ -117,6 +172,7 @@ def test_an_adopted_turn_goes_on_where_it_is() -> None:
     assert whose.hears(displayed("p1")) == "ours"
     assert whose.reads(said()) == "ours"
     assert whose.reads(row("ours", "p1")) == "ours"
+    assert whose.reads(said()) == "ours"
     assert whose.reads(row("the next", "p2")) == "later"
 
 

@@ -16,6 +16,7 @@ from turnhub_tmux.verdicts import Signs
 
 _START_S: Final = 45.0
 _GOOD: Final = ("submitted", "queued")
+_MAY_HAVE: Final = (*_GOOD, "unverified")
 
 Handed: TypeAlias = Ending | Literal["stop"] | None
 """None: the agent has the message; ``stop``: somebody wants the turn stopped."""
@@ -61,6 +62,7 @@ class Handing:
             return "stop"
         delivering = asyncio.create_task(self._turn.deliver(self._typist))
         stopping = asyncio.create_task(wanted.wait())
+        verdict: Verdict | None = None
         try:
             await asyncio.wait({delivering, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if not delivering.done():
@@ -74,7 +76,8 @@ class Handing:
             await asyncio.gather(delivering, stopping, return_exceptions=True)
             for words in self._typist.typed()[:1]:  # what comes behind it is a person's draft, given back
                 whose.words = words
-                self._history.sending(words)
+                if verdict is None or verdict.verdict in _MAY_HAVE:
+                    self._history.sending(words)
         return self._delivered(verdict, whose, signs)
 
     def _delivered(self, verdict: Verdict, whose: Belonging, signs: Signs) -> Ending | None:

@@ -81,10 +81,11 @@ class History:
         self._sent.append(conveyed)
 
     def arrived(self, prompt: str) -> bool:
-        """Whether the hub has typed this prompt and it was not seen to arrive before: now it was."""
-        found = next((sent for sent in self._sent if traces.same(prompt, sent)), None)
-        if found is not None:
-            self._sent.remove(found)
+        """Whether the hub has typed this prompt and it was not seen to arrive before: now it was. The agent goes
+        on to prompts in the order in which it got them: what was typed before this one comes no more."""
+        found = next((place for place, sent in enumerate(self._sent) if traces.same(prompt, sent)), None)
+        for _ in range(0 if found is None else found + 1):
+            self._sent.popleft()
         return found is not None
 
     def read_to(self, place: Place | None, *, since: Place | None) -> None:

@@ -17,7 +17,7 @@ from turnhub_tmux.bridge.subscription import Subscription
 from turnhub_tmux.history import History, Place, Typed, at
 from turnhub_tmux.pumps import pumping
 from turnhub_tmux.traces import plain
-from turnhub_tmux.transcript.facts import Prompt
+from turnhub_tmux.transcript.facts import Prompt, key_of
 from turnhub_tmux.transcript.locate import told_path
 from turnhub_tmux.transcript.tail import Row, Tail, size_of
 from turnhub_tmux.transcript.watch import Watcher
@@ -122,7 +122,7 @@ class Idling:
         for fact in row.facts:
             if isinstance(fact, Prompt) and not fact.aside:
                 self._history.unread = self._at(row.start)
-                if await self._prompted(fact.text, "transcript", fact.prompt_id, fact.prompt_id or fact.uuid):
+                if await self._prompted(fact.text, "transcript", fact.prompt_id, key_of(fact)):
                     return True
                 self._history.own(fact.uuid)
         self._history.unread = self._at(row.end)
@@ -145,9 +145,10 @@ class Idling:
             self._history.own(key)
             self._history.typed = None
             return False
-        self._facts.clear()
         if answer == "busy":  # after that turn it is read, and told, again
             self._history.typed = None
+        else:  # what is left is of prompts that the agent answers with it
+            self._facts = [fact for fact in self._facts if fact not in facts]
         return True
 
     def _at(self, offset: int) -> Place | None:

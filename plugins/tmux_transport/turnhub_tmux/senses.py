@@ -92,6 +92,10 @@ class Senses:
         if self._rest is None:
             self._rest = self._starts.get(prompt.uuid)
 
+    def rest_on(self) -> None:
+        """What was taken for another turn's is read on as this one's."""
+        self._rest = None
+
     def open(self, typist: PaneTypist, wanted: asyncio.Event) -> AbstractAsyncContextManager[None]:
         """Notice for the block."""
         pumps = [self._transcript(), self._screen(typist), self._stops(wanted)]

@@ -34,7 +34,8 @@ class Steering:
             self._joining.drop(one)
             return verdict
         one.told = True
-        self._history.sending(one.words)
+        if not one.taken:
+            self._history.sending(one.words)
         if one.taken and verdict.verdict == "queued":  # it was on to it before the key's effect was proven
             return Verdict(verdict="submitted", proof="transcript", detail=verdict.detail)
         return verdict

@@ -33,7 +33,8 @@ from turnhub_tmux.senses import Item, Senses, Wanted
 from turnhub_tmux.steering import Steering
 from turnhub_tmux.stopping import stop
 from turnhub_tmux.story import Story
-from turnhub_tmux.transcript.facts import Absorbed, Prompt, Result, RowFact
+from turnhub_tmux.traces import plain
+from turnhub_tmux.transcript.facts import Absorbed, Prompt, Result, RowFact, key_of
 from turnhub_tmux.typist import seen_in
 from turnhub_tmux.verdicts import Signs, ending
 from turnhub_tmux.witnessed import Record, WitnessedTypist
@@ -187,12 +188,13 @@ class Run:
         whose = self._whose.reads(fact)
         if whose == "later":
             self._senses.rest_from(fact)
-        if whose != "ours":
+        if whose not in ("ours", "joined"):
             return
+        goes_on = False
         if isinstance(fact, Prompt | Absorbed):
-            self._history.arrived(fact.text)
+            goes_on = await self._goes_on_to(fact, theirs=whose == "joined")
         self._signs.hear(fact, now)
-        if await self._steering.read(fact):
+        if await self._steering.read(fact) or goes_on:
             self._signs.goes_on()
             await self._hear_early(now)
         for event in self._story.read(fact, live=not self._senses.hooked):
@@ -200,6 +202,20 @@ class Run:
         if isinstance(fact, Result):
             self._results[fact.tool_use_id] = fact
             self._asker.result(fact)
+
+    async def _goes_on_to(self, fact: Prompt | Absorbed, *, theirs: bool) -> bool:
+        """The agent goes on to these words in this turn. Whether somebody typed words there that are answered
+        with it: they are told of."""
+        along: list[Prompt | Absorbed] = [*self._whose.along()]
+        if along:
+            self._senses.rest_on()
+        if not theirs:
+            self._history.arrived(fact.text)
+        for one in (*along, fact) if theirs else along:
+            text = plain(one.text)
+            if not self._history.arrived(one.text) and text.strip():
+                await self._turn.joined(text, key_of(one))
+        return theirs or bool(along)
 
     def _look(self, sight: Sight) -> None:
         first, self._sight = self._sight is None, sight

@@ -51,6 +51,7 @@ def script(exchange: Exchange) -> Reply:
         return reply(f"Result: {exchange.results[-1].text}" if exchange.results else "Nothing.")
     calls: dict[str, Reply] = {
         "BASH": reply("Making it.\n\nNow.", Use("Bash", MADE)),
+        "GATE": reply(Use("Bash", {"command": "cat gate", "description": "wait"})),
         "ASK": reply(ask_user(COLOUR)),
         "FORM": reply(ask_user(TOPPINGS, COLOUR)),
         "LONG": reply(Say(LONG, every_s=0.08)),

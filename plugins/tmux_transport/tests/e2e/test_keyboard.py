@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -44,6 +46,24 @@ async def typed(world: Any, connection: Connection, session: SessionInfo, text: 
         assert await idle.heard() == [text]
     turn: FakeTurn = world.turn(text, origin="keyboard", literal=False)
     return turn
+
+
+async def queued(world: Any, *texts: str) -> None:
+    """A person types while the agent is busy: each waits in the agent's own queue."""
+    for text in texts:
+        world.keys("-l", text)
+        await world.shows(text)
+        world.keys("Enter")
+        async with asyncio.timeout(20):
+            while text not in waiting(world):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+
+
+def waiting(world: Any) -> list[str]:
+    """What was put into the agent's own queue, as its transcript says."""
+    files = (world.folder / "home" / ".claude" / "projects").rglob("*.jsonl")
+    rows = [json.loads(line) for file in files for line in file.read_text().splitlines() if line.endswith("}")]
+    return [row["content"] for row in rows if row.get("operation") == "enqueue"]
 
 
 def start_by_hand(world: Any, name: str) -> None:
@@ -116,6 +136,57 @@ async def test_a_prompt_that_waited_for_a_turn_of_the_hub_is_a_turn_of_its_own(w
         later = world.turn("typed meanwhile", origin="keyboard", literal=False)
         assert isinstance(await later.play(connection), Completed)
         assert later.text == "Echo: typed meanwhile"
+
+
+@HOOKS_FIRST
+async def test_prompts_that_waited_together_are_answered_in_one_turn(worlds: Any, hooks: bool) -> None:
+    """The agent takes all that waits in its queue at once, and answers it in one: the first begins the turn, the
+    others are told of in it, and the turn has the answer."""
+    world = worlds(hooks=hooks)
+    async with world.connected() as connection:
+        await world.turn("hello").play(connection)
+        turn = world.turn("LONG answer")
+        playing = asyncio.create_task(turn.play(connection))
+        await world.shows("line 3 of it")
+        await queued(world, "alpha one", "beta two", "gamma three")
+        assert isinstance(await playing, Completed)
+        assert turn.text.endswith("and the end")
+        idle = FakeIdle(turn.next("").session)
+        async with watching(connection, idle):
+            assert await idle.heard() == ["alpha one"]
+        waited = world.turn("alpha one", origin="keyboard", literal=False)
+        assert isinstance(await waited.play(connection), Completed)
+        assert waited.typed_along == ["beta two", "gamma three"]
+        assert waited.text == "Echo: gamma three"
+        last = world.turn("once more")
+        assert isinstance(await last.play(connection), Completed)
+        assert last.text == "Echo: once more"
+    assert world.prompts() == ["hello", "LONG answer", "alpha one", "beta two", "gamma three", "once more"]
+    assert not [problem for one in (turn, waited, last) for problem in one.problems]
+    assert turn.typed_along == last.typed_along == []
+
+
+@HOOKS_FIRST
+async def test_what_the_agent_takes_up_while_it_works_is_told_of_in_that_turn(worlds: Any, hooks: bool) -> None:
+    """Typed while a tool runs, it is in the very next request of the hub's turn: the turn says so."""
+    world = worlds(hooks=hooks)
+    async with world.connected() as connection:
+        await world.turn("hello").play(connection)
+        os.mkfifo(gate := world.cwd / "gate")
+        turn = world.turn("GATE")
+        playing = asyncio.create_task(turn.play(connection))
+        await world.shows("cat gate")
+        await queued(world, "and mind this")
+        await asyncio.to_thread(gate.write_text, "opened")
+        assert isinstance(await playing, Completed)
+        assert turn.typed_along == ["and mind this"]
+        assert "and mind this" in turn.text  # which repeats what the model was told last
+        assert [one.status for one in turn.of(ToolFinished)] == ["ok"]
+        idle = FakeIdle(turn.next("").session)
+        async with watching(connection, idle):
+            await asyncio.sleep(1.0)  # nothing is told: that has no event
+        assert idle.prompts == []
+    assert not turn.problems
 
 
 @HOOKS

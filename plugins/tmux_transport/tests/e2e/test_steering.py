@@ -38,6 +38,30 @@ async def test_a_message_for_the_running_turn_is_answered_in_it(worlds: Any, hoo
     assert not [*turn.problems, *later.problems]
 
 
+async def test_what_a_person_typed_before_it_is_answered_in_the_turn_as_well(worlds: Any) -> None:
+    """Both wait in the agent's own queue: it takes them at once, and the turn tells of both."""
+    world = worlds()
+    async with world.connected() as connection:
+        await world.turn("hello").play(connection)
+        turn = world.turn("LONG answer")
+        playing = asyncio.create_task(turn.play(connection))
+        await world.shows("line 2 of it")
+        world.keys("-l", "typed there")
+        await world.shows("typed there")
+        world.keys("Enter")
+        await world.shows("Press up to edit queued messages")
+        assert (await connection.steer(Message(id="msg_more", text="and this too"))).verdict == "queued"
+        assert isinstance(await playing, Completed)
+        assert turn.text.endswith("Echo: and this too")
+        assert turn.typed_along == ["typed there"]
+        told = [one for one in turn.of(MessageDelivered) if one.message_id == "msg_more"]
+        assert [one.verdict for one in told] == ["submitted"]
+        later = world.turn("afterwards")
+        assert isinstance(await later.play(connection), Completed)
+    assert world.prompts() == ["hello", "LONG answer", "typed there", "and this too", "afterwards"]
+    assert not [*turn.problems, *later.problems]
+
+
 async def test_an_interrupt_takes_back_what_waited(worlds: Any) -> None:
     """Stopped before the agent went on to it: it is in no prompt, and not left in the composer either."""
     world = worlds()

@@ -43,6 +43,11 @@ class Absorbed(RowFact, frozen=True, kw_only=True):
     text: str
 
 
+def key_of(words: Prompt | Absorbed) -> str:
+    """The agent's own id of words that a person typed: that of the prompt, where it has one, else of its row."""
+    return (words.prompt_id if isinstance(words, Prompt) else None) or words.uuid
+
+
 class Said(RowFact, frozen=True, kw_only=True):
     """A block of the agent's text. ``message_id`` and ``block`` place it; ``cut``: it was broken off. ``error``:
     it is no answer but the agent's word for what went wrong with its model."""
