@@ -114,6 +114,7 @@ def test_everything_is_done_by_the_keyboard(hub: HubProcess, visitors: Visitors)
     expect(me.ended(1).locator(".stats")).to_contain_text("stopped by primary")
     press("r")
     expect(me.turns).to_have_count(2)
+    expect(me.open_asks).to_be_visible()  # from now on nothing happens there, and the newest session stands first
     press("n")
     press("Tab")
     press("Enter")
