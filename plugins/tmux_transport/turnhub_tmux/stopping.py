@@ -11,17 +11,17 @@ from hub import HubError, Sight, TerminalFailed, TurnContext
 from turnhub_tmux.typist import PaneTypist, seen_in
 
 _LOOK_S: Final = 0.06
-_OBEY_S: Final = 0.6
-_BACK_S: Final = 0.4
-_PRESSES: Final = 3
-_WHOLE_S: Final = 1.8
-_CLEAR_S: Final = 1.0
+_OBEY_S: Final = 1.0
+_BACK_S: Final = 0.8
+_PRESSES: Final = 4
+_WHOLE_S: Final = 3.8  # less than the hub's own patience with a turn that is to stop
+_CLEAR_S: Final = 1.5
 
 
 async def stop(turn: TurnContext, typist: PaneTypist, *, early: bool = True, also: Collection[str] = ()) -> bool:
     """Press the key that interrupts until the agent is at rest, and take back the words that it put into its
-    composer again (which it does ``early``, before it has shown anything, and with what waited in its queue:
-    ``also``); whether it was seen to be at rest. Takes two seconds at most."""
+    composer again (which it does ``early``, before it has shown anything); whether it was seen to be at rest.
+    What waited in its queue (``also``) it goes on to, or puts back as well. Takes four seconds at most."""
     try:
         async with asyncio.timeout(_WHOLE_S):
             return await _stop(turn, typist, early=early or bool(also), sent=[turn.message.text, *also])
@@ -35,23 +35,24 @@ async def _stop(turn: TurnContext, typist: PaneTypist, *, early: bool, sent: Seq
         if sight.scrolled:
             await typist.unscroll()
             sight = await typist.look()
-        draft, pressed = sight.draft, False
+        draft = sight.draft
         for _ in range(_PRESSES):
             if not _works(sight):
                 break
             hold.check()
-            pressed = True
             with suppress(TerminalFailed):  # looking tells
                 await typist.press(typist.manifest.keys.interrupt, sight=sight)
             sight = await _rest(typist)
+            if early and not _works(sight):
+                sight = await _put_back(typist, sight)
         at_rest = not _works(sight)
-        if at_rest and pressed and early:
-            sight = await _put_back(typist, sight)
-        if at_rest and sight.draft and sight.draft != draft and _ours(sight, sent):
+        theirs = rest_of(sight.draft, sent, whole=sight.draft_whole)
+        if at_rest and sight.draft and sight.draft != draft and theirs is not None:
             hold.check()
             with suppress(TimeoutError):  # a draft is set aside by the next delivery
                 async with asyncio.timeout(_CLEAR_S):
-                    await typist.clear(sight)
+                    if await typist.clear(sight) == "cleared" and theirs:
+                        await typist.paste(await typist.look(), theirs)
         return at_rest
 
 
@@ -60,17 +61,34 @@ def _works(sight: Sight) -> bool:
     return sight.holder == "agent" and seen is not None and seen.screen.state in ("busy", "waiting")
 
 
-def _ours(sight: Sight, sent: Sequence[str]) -> bool:
-    """Whether what stands in the composer now is what was sent in this turn, put back."""
-    shown, ours = "".join(sight.draft.split()), ["".join(text.split()) for text in sent]
-    known = any(shown in text or text in shown for text in ours if text)
-    return bool(shown) and (known or not sight.draft_whole)
+def rest_of(draft: str, sent: Sequence[str], *, whole: bool) -> str | None:
+    """What a person has typed beside words that were ``sent`` and put back, "" where there is nothing; None where
+    it is not for us to touch. ``whole``: the draft shows all that stands there."""
+    if not whole:
+        return ""
+    squeezed, rest, ours = _squeezed(draft), draft, False
+    if any(squeezed in _squeezed(text) for text in sent):
+        return ""
+    for text in sent:
+        if text.strip() and _squeezed(text) in squeezed:
+            squeezed, ours = squeezed.replace(_squeezed(text), "", 1), True
+            rest = rest.replace(text, "", 1)
+    if not ours:
+        return None
+    if not squeezed:
+        return ""
+    return rest.strip() if _squeezed(rest) == squeezed else None
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
 
 
 async def _put_back(typist: PaneTypist, sight: Sight) -> Sight:
-    """The sight once words stand in the composer again, or after a moment: the agent puts them back late."""
+    """The sight once words stand in the composer again, once the agent has gone on to others, or after a moment:
+    it does either late."""
     deadline = asyncio.get_running_loop().time() + _BACK_S
-    while not sight.draft and asyncio.get_running_loop().time() < deadline:
+    while not sight.draft and not _works(sight) and asyncio.get_running_loop().time() < deadline:
         await asyncio.sleep(_LOOK_S)
         sight = await typist.look()
     return sight

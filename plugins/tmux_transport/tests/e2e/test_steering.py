@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from hub import Completed, Interrupted, Message, MessageDelivered, SteerUnsupported
+from hub import Completed, Interrupted, Message, MessageDelivered, SteerUnsupported, TextDelta
+from hub.testing import FakeTurn
 
 pytestmark = pytest.mark.anyio
 
@@ -62,19 +63,36 @@ async def test_what_a_person_typed_before_it_is_answered_in_the_turn_as_well(wor
     assert not [*turn.problems, *later.problems]
 
 
-async def test_an_interrupt_takes_back_what_waited(worlds: Any) -> None:
-    """Stopped before the agent went on to it: it is in no prompt, and not left in the composer either."""
+async def test_an_interrupt_stops_what_waited_too(worlds: Any) -> None:
+    """The agent goes on to what waits in its queue when it is stopped: it is stopped in that, too, the turn says
+    that it had the words, and none are left in its composer."""
     world = worlds()
     async with world.connected() as connection:
         await world.turn("hello").play(connection)
-        turn = world.turn("SLOW answer")
-        playing = asyncio.create_task(turn.play(connection))
-        await world.shows("two")
-        assert (await connection.steer(Message(id="msg_more", text="never mind"))).verdict == "queued"
-        turn.cancelled.request()
-        await connection.interrupt()
-        assert isinstance(await playing, Interrupted)
+        for number in range(3):
+            turn = world.turn(f"SLOW {number}")
+            playing = asyncio.create_task(turn.play(connection))
+            await speaks(turn, "two")
+            words = f"SLOW {number} never mind"
+            assert (await connection.steer(Message(id="msg_more", text=words))).verdict == "queued"
+            turn.cancelled.request()
+            await connection.interrupt()
+            assert isinstance(await playing, Interrupted)
+            told = [one.verdict for one in turn.of(MessageDelivered) if one.message_id == "msg_more"]
+            assert told == (["submitted"] if words in world.prompts() else [])
+            assert "never mind" not in composer(world)
         after = world.turn("afterwards")
         assert isinstance(await after.play(connection), Completed)
         assert after.text == "Echo: afterwards"
     assert world.prompts()[-1] == "afterwards"
+
+
+async def speaks(turn: FakeTurn, text: str) -> None:
+    """Return once the turn has told of ``text``, live."""
+    await turn.until(lambda: text in "".join(one.text for one in turn.of(TextDelta)))
+
+
+def composer(world: Any) -> str:
+    """What stands in the agent's composer."""
+    rows: list[str] = world.tmux("capture-pane", "-p").splitlines()
+    return next(row for row in reversed(rows) if row.startswith("❯"))

@@ -1,0 +1,30 @@
+"""What an agent puts back into its composer is taken away; what a person typed beside it is not."""
+
+from __future__ import annotations
+
+import pytest
+from turnhub_tmux.stopping import rest_of
+
+
+@pytest.mark.parametrize(
+    ("draft", "rest"),
+    [
+        ("never mind", ""),
+        ("never mind\nand this", ""),
+        ("and this never\nmind", ""),  # as the box wraps it
+        ("never", ""),  # all that is seen of it
+        ("never mindhello", "hello"),
+        ("hello\nnever mind", "hello"),
+        ("never\nmindhello", None),  # where theirs begins cannot be told for sure
+        ("hello", None),
+        ("never minding", "ing"),
+    ],
+)
+def test_what_is_theirs_is_given_back(draft: str, rest: str | None) -> None:
+    """Our words, however many and however wrapped, go; other words stay, or all is left as it is."""
+    assert rest_of(draft, ["and this", "never mind"], whole=True) == rest
+
+
+def test_a_block_of_which_one_sees_no_words_is_what_was_put_back() -> None:
+    """It was not there before, and came back by the key that stops."""
+    assert rest_of("[Pasted text #1 +40 lines]", ["and this"], whole=False) == ""
