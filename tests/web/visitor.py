@@ -14,7 +14,7 @@ from hub.testing.process import HubProcess
 
 DESK: Final = ViewportSize(width=1100, height=720)
 PHONE: Final = ViewportSize(width=390, height=780)
-PATIENCE_MS: Final = 20_000
+PATIENCE_MS: Final = 45_000
 expect.set_options(timeout=PATIENCE_MS)
 
 # What the browser itself logs of a status that the page deals with.
