@@ -15,7 +15,7 @@ from hub import ids
 from hub.asks import Answer, Answered, AskRecord, AskRequest, Settlement, WithdrawnAsk, identical_key
 from hub.errors import AlreadySettled, HubError, NotFound, Withdrawn
 from hub.events import Ask, By, now
-from hub.runner.gate import Gate
+from hub.runner.gate import AS_BEFORE, Gate
 from hub.runner.judging import Judgement, granted, judge
 from hub.runner.observers import Observers
 from hub.runner.services import Services
@@ -26,7 +26,6 @@ from hub.store.records import Claim
 from hub.transport import SessionInfo
 
 _WITHDRAW_S = 1.0
-_AS = "as "
 
 
 class Asking:
@@ -245,8 +244,8 @@ def _as_before(same: Answered | None, danger: str | None) -> Settlement | None:
     if same is None or (danger and same.settlement.decision == "allow"):
         return None
     first = same.settlement.by
-    followed = first.rule is not None and first.rule.startswith(_AS)
-    by = first if followed else msgspec.structs.replace(first, rule=f"{_AS}{same.ask_id}")
+    followed = first.rule is not None and first.rule.startswith(AS_BEFORE)
+    by = first if followed else msgspec.structs.replace(first, rule=f"{AS_BEFORE}{same.ask_id}")
     scope = same.settlement.scope and "once"
     return msgspec.structs.replace(same.settlement, by=by, scope=scope)
 

@@ -13,6 +13,9 @@ from typing import Any
 
 from hub.asks import Answer, Answered, AskRequest, coalescing_key, identical_key
 
+AS_BEFORE = "as "
+"""How the rule begins of an answer that was taken over."""
+
 
 class _Door:
     """Of one kind of ask: who is inside, how many were, and what the last ones were told."""
@@ -39,9 +42,10 @@ class Passage:
         self.same = told if number > self._came else None
 
     def leave(self, answer: Answer) -> None:
-        """What it was told is there for who waited meanwhile; a withdrawal is nobody else's."""
+        """What it was told is there for who waited meanwhile; a withdrawal is nobody else's, and what was taken
+        over is no answer to who came after it was given."""
         self._door.passed += 1
-        if isinstance(answer, Answered):
+        if isinstance(answer, Answered) and not (answer.settlement.by.rule or "").startswith(AS_BEFORE):
             self._door.told[self._call] = (self._door.passed, answer)
 
 

@@ -200,6 +200,40 @@ async def test_an_answer_at_the_keyboard_does_not_wait_at_the_gate(hubs: Hubs) -
     assert [answer.settlement for answer in answers] == [at_keyboard]
 
 
+async def test_an_answer_that_was_taken_over_is_not_handed_on() -> None:
+    """Who comes after the answer was given, while others still take it over, is asked."""
+    gate = Gate()
+    given = Answered(ask_id="ask_1", settlement=Settlement(by=ANN, decision="allow", scope="once"))
+    by = By(kind="person", name="ann", rule="as ask_1")
+    taken_over = Answered(ask_id="ask_2", settlement=Settlement(by=by, decision="allow", scope="once"))
+    told: list[Answered | None] = []
+    second_is_in, third_waits = asyncio.Event(), asyncio.Event()
+
+    async def second() -> None:
+        async with gate.passing(LS) as passage:
+            told.append(passage.same)
+            second_is_in.set()
+            await third_waits.wait()
+            passage.leave(taken_over)
+
+    async def third() -> None:
+        async with gate.passing(LS) as passage:
+            told.append(passage.same)
+
+    async with asyncio.TaskGroup() as group:
+        async with gate.passing(LS) as passage:
+            group.create_task(second())
+            await asyncio.sleep(0)  # it waits behind this one
+            await asyncio.sleep(0)
+            passage.leave(given)
+        await second_is_in.wait()
+        group.create_task(third())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        third_waits.set()
+    assert told == [given, None]
+
+
 async def test_the_gate_leaves_nothing_behind() -> None:
     """Entered, waited for, given up, gone past: in the end it knows nobody."""
     gate = Gate()

@@ -142,6 +142,27 @@ def test_upper_and_lower_case_are_as_in_the_file_system() -> None:
 
 
 @pytest.mark.parametrize(
+    ("tool", "beside", "wanted"),
+    [
+        ("Bash", {"description": "an unsafe one", "timeout": 1000, "run_in_background": True}, "allow"),
+        ("Bash", {"dangerouslyDisableSandbox": True}, "ask"),
+        ("Bash", {"dangerouslyDisableSandbox": False}, "allow"),
+        ("Bash", {"elevate": "root"}, "ask"),
+        ("Task", {"mode": "plan", "prompt": "mind the unsafe code"}, "allow"),
+        ("Task", {"mode": "bypassPermissions"}, "ask"),
+        ("Agent", {"permission_mode": "dontAsk"}, "ask"),
+    ],
+)
+def test_what_takes_limits_off_a_call_always_asks(tool: str, beside: dict[str, object], wanted: str) -> None:
+    """Also of a command or a helper that is allowed, and under ``yolo``; what nobody knows asks too."""
+    about = {"command": "ls -la"} if tool == "Bash" else {"subagent_type": "x"}
+    given = {**about, **beside}
+    engine = engine_over({"one": {"allow": ["Bash(ls:*)", "Task(x)", "Agent(x)"]}})
+    for policy in ("one", "yolo"):
+        assert called(engine, policy, tool, given).verdict == wanted
+
+
+@pytest.mark.parametrize(
     ("allow", "tool", "wanted"),
     [
         ("Edit", "Edit", "allow"),

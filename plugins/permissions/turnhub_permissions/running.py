@@ -11,13 +11,12 @@ from msgspec.structs import replace
 from turnhub_permissions.programs import Effects, effects
 from turnhub_permissions.scene import Scene
 from turnhub_permissions.special import Find, Git, dangers
+from turnhub_permissions.unread import Unread
 from turnhub_permissions.words import Word, literal, unknown
-from turnhub_permissions.wrapping import inner_of, shell_script
+from turnhub_permissions.wrapping import SHELLS, inner_of, shell_script
 
 _SYSTEM: Final = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/opt/homebrew/bin/")
-_SHELL_NAMES: Final = "sh bash zsh dash ksh ash mksh fish csh tcsh rbash"
 _FREE_NAMES: Final = ": true false exit return break continue shift wait test set cd read pwd"
-_SHELLS: Final = frozenset(_SHELL_NAMES.split())
 _FREE: Final = frozenset(_FREE_NAMES.split())
 _DELETES: Final = frozenset(("rm", "rmdir", "unlink", "mv", "truncate", "tee", "cp"))
 _MOST_DEPTH: Final = 12
@@ -30,6 +29,7 @@ class Commands:
         self._scene = scene
         self._script = script
         self._depth = 0
+        self._unread = Unread(scene, self.run)
 
     def run(self, words: Sequence[Word], *, fed: bool = False, repeated: bool = False, many: bool = False) -> None:
         """Note what ``words`` run. ``fed``: something is piped into them; ``many``: words are added by others."""
@@ -72,7 +72,7 @@ class Commands:
         scene, tables = self._scene, self._scene.tables
         if name in tables.wrappers:
             self._wrapped(name, words, args, fed=fed, repeated=repeated)
-        elif name in _SHELLS:
+        elif name in SHELLS:
             self._shell(words, args, fed=fed)
         elif name == "eval":
             self._eval(words, args)
@@ -92,7 +92,7 @@ class Commands:
         elif (program := tables.programs.get(name)) is not None and name not in tables.opaque:
             self._known(program.name, words, effects(program, args, literal(".")))
         else:
-            self._open(name, words, args, fed=fed)
+            self._unread.note(name, words, fed=fed)
 
     def _known(self, name: str, words: Sequence[Word], found: Effects) -> None:
         scene = self._scene
@@ -104,43 +104,6 @@ class Commands:
         if any(word.pattern and not word.prefix for word in words[1:]) and scene.flag_like_files():
             scene.opaque("a wildcard that may become a flag", name)
         note(scene, found)
-
-    def _open(self, name: str, words: Sequence[Word], args: Sequence[Word], *, fed: bool) -> None:
-        """A program of which no table tells what its arguments do: it needs a rule."""
-        scene, tables = self._scene, self._scene.tables
-        base = name.rpartition("/")[2]
-        scene.run(words, name)
-        if "/" in name and not name.startswith("/") and scene.ground.cwds != (scene.ground.cwd,):
-            scene.opaque("which file it runs depends on where it is", name)
-        if base in tables.opaque:
-            scene.opaque("it runs what it is told, in ways that are not read here", name)
-        inline = tables.inline.get(re.sub(r"(?<=[a-z])[\d.]+$", "", base)) or tables.inline.get(base)
-        if inline:
-            self._inline(name, inline, args, fed=fed)
-        for word in args:
-            if why := scene.mentions(word):
-                scene.danger(why, word.shown)
-        if base in tables.forms and any(word.text is None and word.may_be_flag for word in args):
-            scene.opaque("a word that is only known when it runs may be a flag", name)
-
-    def _inline(self, name: str, flags: frozenset[str], args: Sequence[Word], *, fed: bool) -> None:
-        scene = self._scene
-        letters = {flag[1] for flag in flags if re.fullmatch(r"-\w", flag)}
-        operand = False
-        for word in args:
-            text = word.prefix
-            operand = operand or not text.startswith("-")
-            clustered = re.match(r"-[A-Za-z]+", text) and not operand and letters & set(text[1:])
-            if (
-                text.partition("=")[0] in flags
-                or clustered
-                or any(text.startswith(f) for f in flags if len(f) == 2 and f[0] == "-")
-            ):
-                scene.opaque("it runs the text in its arguments", name)
-            if word.feeds:
-                scene.danger("runs what nobody has seen", name)
-        if fed and not any(not word.prefix.startswith("-") for word in args):
-            scene.danger("runs what is piped into it", name)
 
     def _wrapped(
         self, name: str, words: Sequence[Word], args: Sequence[Word], *, fed: bool, repeated: bool
@@ -177,7 +140,7 @@ class Commands:
             else:
                 self._script(found.script.text)
         elif found.file is not None:
-            self._open(name, words, args, fed=False)
+            self._unread.note(name, words, fed=False)
             if found.file.text is None:
                 scene.danger("runs what nobody has seen", name)
         else:

@@ -117,6 +117,11 @@ class Scene:
             found += self.places(Word(whole, whole, whole, tilde=word.tilde)) or ()
         return root_of_much(found, self.ground, self.tables)
 
+    def unsafe(self, word: Word) -> str | None:
+        """Why nothing should be written at the place that a word names; None where nothing speaks against it, or
+        nobody knows."""
+        return self._unsafe(self.places(word) or ()) if word.text not in FREE else None
+
     def mentions(self, word: Word) -> str | None:
         """Why an argument of a program of which nothing is known looks like a secret file."""
         text = word.text

@@ -17,6 +17,7 @@ _GIT_SAFE: Final = re.compile(
     r"(?:color\.\w+|core\.quotepath|advice\.\w+|user\.name|user\.email|init\.defaultbranch|log\.showsignature)=[^\n!]*",
     re.IGNORECASE,
 )
+_HELPER: Final = re.compile(r"(?:^|=)(?:ext|fd)::", re.IGNORECASE)
 _RECURSIVE: Final = re.compile(r"-[A-Za-z]*[rR][A-Za-z]*|--r(?:e(?:c(?:u(?:r(?:s(?:i(?:v(?:e)?)?)?)?)?)?)?)?")
 
 
@@ -232,5 +233,7 @@ class Git:
 
     def _secrets(self, args: Sequence[Word]) -> None:
         for word in args:
+            if _HELPER.search(word.shown):
+                self._scene.opaque("this address makes it run something", "git")
             if why := self._scene.mentions(word):
                 self._scene.danger(why, word.shown)

@@ -42,6 +42,12 @@ class Tables(Struct, frozen=True):
     roots: frozenset[str]
     opaque: frozenset[str]
     inline: Mapping[str, frozenset[str]]
+    running_flags: frozenset[str]
+    running_operands: Mapping[str, re.Pattern[str]]
+    assigning: frozenset[str]
+    runners: frozenset[str]
+    buried: frozenset[str]
+    output_flags: frozenset[str]
     safe_variables: frozenset[str]
     special_variables: frozenset[str]
     secret_variables: re.Pattern[str]
@@ -77,6 +83,14 @@ def load() -> Tables:
         roots=frozenset(dangers["hard"]["roots"].split()),
         opaque=frozenset(dangers["opaque"]["names"].split()),
         inline={name: frozenset(flags.split()) for name, flags in _spread(dangers["opaque"]["inline"]).items()},
+        running_flags=frozenset(dangers["running"]["flags"].split()),
+        running_operands={
+            name: re.compile(text) for name, text in _spread(dangers["running"]["operands"]).items()
+        },
+        assigning=frozenset(dangers["running"]["assigning"].split()),
+        runners=frozenset(dangers["running"]["runners"].split()),
+        buried=frozenset(dangers["running"]["buried"].split()),
+        output_flags=frozenset(dangers["running"]["outputs"].split()),
         safe_variables=frozenset(dangers["environment"]["safe"].split()),
         special_variables=frozenset(dangers["environment"]["special"].split()),
         secret_variables=re.compile(dangers["environment"]["secret"]),

@@ -32,6 +32,11 @@ _NAMES: Final = {
     "WebSearch": ("query",),
 }
 
+_BASH: Final = frozenset(("command", "description", "timeout", "run_in_background"))
+_UNLEASHED: Final = re.compile(
+    r"(?i)dangerous|unsafe|bypass|no_?sandbox|disable_?sandbox|skip_?permissions|dont_?ask"
+)
+_MODE: Final = re.compile(r"(?i)(?:permission_?)?mode")
 _MOST_BRACES: Final = 8
 _METADATA: Final = frozenset(("169.254.169.254", "metadata.google.internal", "fd00:ec2::254", "100.100.100.200"))
 
@@ -47,6 +52,7 @@ def acts_of(
         found = [
             replace(act, name="shell") if act.kind in ("read", "write") else act for act in shell(command, ground)
         ]
+        found += _beside("Bash", given, _BASH)
         return found or [Act(kind="note", about="Bash", opaque="it runs nothing that can be seen")]
     if tool in READ_TOOLS | WRITE_TOOLS:
         return _file(tool, given, Scene(ground, tables))
@@ -54,7 +60,24 @@ def acts_of(
         return [_fetch(given)]
     keys = _NAMES.get(tool, ())
     names = tuple(str(given[key]) for key in keys if isinstance(given.get(key), str))[:1]
-    return [Act(kind="tool", about=" ".join((tool, *names)), name=tool, words=names)]
+    return [
+        Act(kind="tool", about=" ".join((tool, *names)), name=tool, words=names),
+        *_beside(tool, given, frozenset(given)),
+    ]
+
+
+def _beside(tool: str, given: Mapping[str, Any], known: frozenset[str]) -> list[Act]:
+    """What a call says beside what it is about: what takes its limits off is dangerous, what nobody knows has to
+    be looked at."""
+    found = []
+    for name, value in given.items():
+        if not value:
+            continue
+        if _UNLEASHED.search(name) or (_MODE.fullmatch(name) and _UNLEASHED.search(str(value))):
+            found.append(Act(kind="note", about=f"{tool} with {name}", danger="it takes limits off"))
+        elif name not in known:
+            found.append(Act(kind="note", about=f"{tool} with {name}", opaque="nothing is known of that setting"))
+    return found
 
 
 def _file(tool: str, given: Mapping[str, Any], scene: Scene) -> list[Act]:

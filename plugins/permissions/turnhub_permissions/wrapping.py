@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from msgspec import Struct
 
 from turnhub_permissions.programs import Program
 from turnhub_permissions.scene import Scene
 from turnhub_permissions.words import Word, literal, unknown
+
+SHELLS: Final = frozenset(("sh", "bash", "zsh", "dash", "ksh", "ash", "mksh", "fish", "csh", "tcsh", "rbash"))
 
 
 def inner_of(scene: Scene, wrapper: Program, args: Sequence[Word]) -> tuple[Word, ...]:

@@ -1,0 +1,107 @@
+"""Pure: programs of which no table tells what their arguments do. They need a rule; and what their arguments
+surely make them run, write or read is noted whatever rule there is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from turnhub_permissions.scene import Scene
+from turnhub_permissions.special import dangers
+from turnhub_permissions.words import Word, literal
+from turnhub_permissions.wrapping import SHELLS
+
+_ASSIGNS: Final = re.compile(r"[A-Za-z_.][\w.]*[:+?!]*=")
+_LOADER: Final = re.compile(r"ld(?:-linux|-musl|64)?[\w.-]*\.so(?:\.\d+)*")
+_PLAIN: Final = re.compile(r"[\w./+-]+")
+
+
+class Unread:
+    """Notes such calls in a scene; ``run`` notes a command that one of them runs."""
+
+    def __init__(self, scene: Scene, run: Callable[[Sequence[Word]], None]) -> None:
+        self._scene = scene
+        self._run = run
+
+    def note(self, name: str, words: Sequence[Word], *, fed: bool) -> None:
+        """Note a call of ``name``. ``fed``: something is piped into it."""
+        scene, tables, args = self._scene, self._scene.tables, words[1:]
+        base = name.rpartition("/")[2]
+        scene.run(words, name)
+        if "/" in name and not name.startswith("/") and scene.ground.cwds != (scene.ground.cwd,):
+            scene.opaque("which file it runs depends on where it is", name)
+        if base in tables.opaque:
+            scene.opaque("it runs what it is told, in ways that are not read here", name)
+        inline = tables.inline.get(re.sub(r"(?<=[a-z])[\d.]+$", "", base)) or tables.inline.get(base)
+        if inline:
+            self._inline(name, inline, args, fed=fed)
+        if base in tables.forms and any(word.text is None and word.may_be_flag for word in args):
+            scene.opaque("a word that is only known when it runs may be a flag", name)
+        self._told_to_run(name, base, args)
+        self._buried(base, args)
+        self._places(name, args)
+
+    def _inline(self, name: str, flags: frozenset[str], args: Sequence[Word], *, fed: bool) -> None:
+        scene = self._scene
+        letters = {flag[1] for flag in flags if re.fullmatch(r"-\w", flag)}
+        operand = False
+        for word in args:
+            text = word.prefix
+            operand = operand or not text.startswith("-")
+            clustered = re.match(r"-[A-Za-z]+", text) and not operand and letters & set(text[1:])
+            if (
+                text.partition("=")[0] in flags
+                or clustered
+                or any(text.startswith(f) for f in flags if len(f) == 2 and f[0] == "-")
+            ):
+                scene.opaque("it runs the text in its arguments", name)
+            if word.feeds:
+                scene.danger("runs what nobody has seen", name)
+        if fed and not any(not word.prefix.startswith("-") for word in args):
+            scene.danger("runs what is piped into it", name)
+
+    def _told_to_run(self, name: str, base: str, args: Sequence[Word]) -> None:
+        """Flags, assignments and operands that name what is to be run, as many programs call them."""
+        scene, tables = self._scene, self._scene.tables
+        operands = tables.running_operands.get(base)
+        for word in args:
+            flag = word.prefix.partition("=")[0]
+            if flag in tables.running_flags:
+                scene.opaque(f"{flag} can make it run something", name)
+            elif base in tables.assigning and _ASSIGNS.match(word.prefix):
+                scene.opaque(f"{word.prefix.partition('=')[0]} may change what it runs", name)
+            elif operands is not None and operands.search(word.shown):
+                scene.opaque("it runs, reads or writes what its arguments say", name)
+
+    def _buried(self, base: str, args: Sequence[Word]) -> None:
+        """A command among the arguments: of a program that runs others, any; elsewhere what is surely one."""
+        scene, tables = self._scene, self._scene.tables
+        if _LOADER.fullmatch(base):
+            scene.opaque("it runs another program", base)
+        runner = base in tables.runners or _LOADER.fullmatch(base) is not None
+        for at, word in enumerate(args):
+            text = re.sub(r"(?<=\w)@[\w.^~-]+$", "", word.text or "").rpartition("/")[2]  # a package's version
+            if not _PLAIN.fullmatch(text):
+                continue
+            rest = args[at + 1 :]
+            if text in SHELLS and rest and re.fullmatch(r"-[a-z]*c[a-z]*", rest[0].prefix):
+                self._run((literal(text), *rest))
+                return
+            if runner or text in tables.buried:
+                dangers(scene, text, rest)
+
+    def _places(self, name: str, args: Sequence[Word]) -> None:
+        """Secrets and what decides what is run, wherever they are named; outputs, where a flag says so."""
+        scene, tables = self._scene, self._scene.tables
+        for word, after in zip(args, [*args[1:], None], strict=False):
+            if why := scene.mentions(word):
+                scene.danger(why, word.shown)
+            flag, equals, value = word.shown.partition("=")
+            if not equals and re.match(r"-o.", flag):
+                flag, equals, value = "-o", "=", flag[2:]
+            if flag.lower() not in tables.output_flags:
+                continue
+            target = literal(value) if equals else after
+            if target is not None and (why := scene.unsafe(target)):
+                scene.danger(why, f"{name} {word.shown}")
