@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Awaitable
 from pathlib import Path
@@ -144,6 +145,15 @@ async def _to_the_end(serving: Awaitable[None], *, within_s: float = 2.0) -> Non
         os._exit(0)
 
 
+def _command() -> str:
+    """How this very command is typed: by its name where that is found, else by its file."""
+    beside = Path(sys.executable).with_name("turnhub")
+    if shutil.which("turnhub") or not beside.exists():
+        return "turnhub"
+    here = Path.cwd()
+    return shlex.quote(str(beside.relative_to(here) if beside.is_relative_to(here) else beside))
+
+
 def welcome(info: ServeInfo, state: Path) -> str:
     """What a person reads when the hub is ready."""
     lines = [f"turnhub {info.version} is ready.", ""]
@@ -155,5 +165,6 @@ def welcome(info: ServeInfo, state: Path) -> str:
         where = (
             "" if state == Path("~/.local/state/turnhub").expanduser() else f" --state {shlex.quote(str(state))}"
         )
-        lines.append(f"  try     turnhub new {info.agents[0]}{where}")
+        agent = "rehearsal" if "rehearsal" in info.agents else info.agents[0]  # which needs no account
+        lines.append(f"  try     {_command()} new {agent}{where}")
     return "\n".join([*lines, "", "Ctrl-C stops it."])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -75,8 +76,11 @@ def test_a_person_is_shown_where_to_go(served: Served, tmp_path: Path) -> None:
     assert result.stdout == ""
     assert "http://127.0.0.1:8420/?token=th_secret" in result.stderr
     assert "claude, rehearsal" in result.stderr
-    assert "turnhub new claude\n" in result.stderr
-    assert f"turnhub new claude --state '{tmp_path / 'x y'}'\n" in run("serve", "--state", "x y").stderr
+    assert "turnhub new rehearsal\n" in result.stderr  # which needs no account
+    assert f"turnhub new rehearsal --state '{tmp_path / 'x y'}'\n" in run("serve", "--state", "x y").stderr
+    result = run("serve", PATH=str(tmp_path))
+    command = Path(sys.executable).with_name("turnhub")
+    assert f"  try     {command} new rehearsal\n" in result.stderr
 
 
 def test_a_runner_without_a_front_names_no_address(served: Served) -> None:

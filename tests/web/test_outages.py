@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from hub.testing.process import HubProcess, hub_process
 from tests.web.conftest import CONFIG
@@ -72,6 +72,31 @@ def test_without_a_network_nothing_is_lost(hub: HubProcess, visitors: Visitors) 
     me.box.press("Enter")
     expect(me.ended(2).locator(".text")).to_contain_text("Echo: is anybody there?")
     expect(me.page.locator("article.user")).to_have_count(2)
+
+
+def test_what_could_not_be_rendered_is_asked_for_again(hub: HubProcess, visitors: Visitors) -> None:
+    """The hub is busy, then nobody answers, while the stream goes on: the text stands there plain, and as Markdown
+    soon after."""
+    me = visitors.come(hub)
+    me.expected.add("503")
+    me.hub_leaves = True
+    refused: list[str] = []
+
+    def refuse(route: Route) -> None:
+        refused.append(route.request.url)
+        if len(refused) == 1:
+            route.fulfill(status=503)
+        elif len(refused) == 2:
+            route.abort()
+        else:
+            route.continue_()
+
+    me.page.route("**/v1/render", refuse)
+    me.open()
+    me.begin()
+    me.play({"text": "* one\n* two"})
+    expect(me.ended(1).locator(".markdown li")).to_have_text(["one", "two"])
+    assert len(refused) == 3
 
 
 @pytest.mark.full

@@ -9,7 +9,10 @@ const LONGEST = 60_000;
 const AT_ONCE = 400_000; // characters in one request: well below what the hub takes
 const KEPT = 2000;
 const known = new Map();
+const LONGEST_PAUSE_MS = 30_000;
 let wanted = new Map();
+let retry = 0;
+let pause = 500; // milliseconds; doubled with each failure
 
 // Put the text's HTML into the element, now or soon.
 export function fill(element, text) {
@@ -33,9 +36,10 @@ async function fetchAll() {
     await learn([...new Set(part.map(([, text]) => text))].filter((text) => !known.has(text)));
     for (const [element, text] of part) {
       if (known.has(text)) put(element, text);
-      else missing.set(element, text); // asked for again when the hub is back
+      else missing.set(element, text); // asked for again in a while, and when the hub is back
     }
   }
+  if (missing.size) retry ||= setTimeout(fillMissing, pause = Math.min(pause * 2, LONGEST_PAUSE_MS));
   while (known.size > KEPT) known.delete(known.keys().next().value);
 }
 
@@ -44,6 +48,7 @@ async function learn(texts) {
   try {
     const { html } = await api.render(texts);
     texts.forEach((text, index) => known.set(text, html[index]));
+    pause = 500;
   } catch (error) {
     if (!(error.status >= 400 && error.status < 500) || error.status === 401) return;
     if (texts.length === 1) known.set(texts[0], null); // refused as it is: it stays plain text
@@ -54,6 +59,8 @@ async function learn(texts) {
 const missing = new Map();
 
 export function fillMissing() {
+  clearTimeout(retry);
+  retry = 0;
   const again = [...missing];
   missing.clear();
   for (const [element, text] of again) if (element.isConnected) fill(element, text);

@@ -76,7 +76,7 @@ async def test_a_form_is_a_question_for_each_field_and_is_filled_in(stage: Stage
     assert life(_about(log, form)) == [("opened",), ("settled", "person", "primary", None), ("delivered",)]
 
 
-@pytest.mark.parametrize("response", ["decline", "cancel"])
+@pytest.mark.parametrize("response", ["decline", pytest.param("cancel", marks=pytest.mark.full)])
 async def test_a_form_is_declined_or_cancelled(stage: Stage, actor: Scenario, response: str) -> None:
     """The server is told which."""
     play = await Play.begin(stage, actor, [ORDER])
@@ -122,7 +122,7 @@ async def test_without_hooks_a_form_is_shown_and_left_to_the_terminal(stage: Sta
     assert life(_about(await play.log(), form)) == [("opened",), ("withdrawn",)]
 
 
-@pytest.mark.parametrize("name", ["sdk-plans", "hooks-plans", "keys-plans"])
+@pytest.mark.parametrize("name", ["sdk-plans", "hooks-plans", pytest.param("keys-plans", marks=pytest.mark.full)])
 @pytest.mark.parametrize("told_with", [pytest.param("call", marks=pytest.mark.full), "file"])
 async def test_a_plan_is_shown_sent_back_with_words_and_approved(stage: Stage, name: str, told_with: str) -> None:
     """Whether the plan stands in the call or only in the agent's own file, the ask shows its text. The model is
