@@ -10,9 +10,11 @@ from typing import Any
 
 import click
 import pytest
+from turnhub_tmux import TmuxTransport
 
-from hub import Completed, Transport
+from hub import AgentInfo, Completed, Transport
 from hub.cli.main import turnhub
+from hub.configload import load
 from hub.testing import FakeTurn, make_session
 from hub.turn import FAILURES
 
@@ -55,10 +57,20 @@ def test_the_transport_in_the_readme_is_as_short_as_it_says() -> None:
 
 def test_the_configuration_in_the_readme_names_the_transport_it_shows() -> None:
     """Entry point, enabled plugin and agent fit together."""
-    shown: dict[str, Any] = tomllib.loads(blocks("toml")[0])
+    (text,) = (block for block in blocks("toml") if "entry-points" in block)
+    shown: dict[str, Any] = tomllib.loads(text)
     (entry,) = shown["project"]["entry-points"]["turnhub"]
     assert entry in shown["plugins"]["enabled"]
     assert {agent["transport"] for agent in shown["agents"].values()} == {transport().name}
+
+
+def test_the_agent_in_the_readme_is_one_that_its_transport_takes(tmp_path: Path) -> None:
+    """As a whole turnhub.toml: the hub reads it, and the transport knows every key."""
+    (text,) = (block for block in blocks("toml") if "[agents.pane]" in block)
+    (tmp_path / "turnhub.toml").write_text(text)
+    (name, agent), *others = load(cwd=tmp_path, environ={}).agents.items()
+    assert (name, agent.transport, others) == ("pane", "tmux", [])
+    TmuxTransport().check(AgentInfo(name=name, transport="tmux", cwd=str(tmp_path), options=agent.options))
 
 
 def test_the_documents_name_only_commands_of_the_command_line() -> None:
