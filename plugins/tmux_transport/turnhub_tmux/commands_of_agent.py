@@ -4,6 +4,7 @@ left open."""
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Final
 
 from hub import HubError, Message, Sight, TurnContext
@@ -33,34 +34,17 @@ def shown_by(sight: Sight | None, words: str) -> str:
     return "\n".join(row.rstrip() for row in screen.rows[first:]).strip("\n") or _NOTHING
 
 
-async def close_panel(turn: TurnContext, typist: PaneTypist) -> bool:
-    """Close the panel that the command has opened, and see it go; whether none is open. The key is pressed once: a
-    second one, heard after the panel has gone, would be a key for the composer."""
-    try:
-        async with turn.exclusive(typist.place) as hold:
-            sight = await typist.look()
-            if not _open(sight):
-                return seen_in(sight) is not None
-            hold.check()
-            while not await typist.press("Escape", sight=sight):  # the screen moved: nothing was pressed
+async def close_panel(turn: TurnContext, typist: PaneTypist) -> None:
+    """Close the panel that the command has opened, and see it go. The key is pressed once: a second one, heard
+    after the panel has gone, would be a key for the composer."""
+    with suppress(HubError, TimeoutError):  # whoever has the pane sees what is open there
+        async with asyncio.timeout(_CLOSES_S), turn.exclusive(typist.place) as hold:
+            pressed = False
+            while _open(sight := await typist.look()):
+                if not pressed:  # or the screen moved meanwhile, and nothing was pressed
+                    hold.check()
+                    pressed = await typist.press("Escape", sight=sight)
                 await asyncio.sleep(_LOOK_S)
-                hold.check()
-                sight = await typist.look()
-                if not _open(sight):
-                    return seen_in(sight) is not None
-            return await _goes(typist)
-    except HubError:
-        return False  # whoever has the pane sees what is open there
-
-
-async def _goes(typist: PaneTypist) -> bool:
-    deadline = asyncio.get_running_loop().time() + _CLOSES_S
-    while asyncio.get_running_loop().time() < deadline:
-        await asyncio.sleep(_LOOK_S)
-        sight = await typist.look()
-        if not _open(sight):
-            return seen_in(sight) is not None
-    return False
 
 
 def _open(sight: Sight) -> bool:

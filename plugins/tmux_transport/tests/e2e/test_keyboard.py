@@ -59,6 +59,22 @@ async def queued(world: Any, *texts: str) -> None:
                 await asyncio.sleep(0.05)
 
 
+async def typed_meanwhile(world: Any, connection: Connection, *texts: str) -> FakeTurn:
+    """A turn of the hub, which ends with its own words although a person types while it runs; the first prompt is
+    told of afterwards."""
+    await world.turn("hello").play(connection)
+    turn: FakeTurn = world.turn("LONG answer")
+    playing = asyncio.create_task(turn.play(connection))
+    await world.shows("line 3 of it")
+    await queued(world, *texts)
+    assert isinstance(await playing, Completed)
+    assert turn.text.endswith("and the end")
+    idle = FakeIdle(turn.next("").session)
+    async with watching(connection, idle):
+        assert await idle.heard() == [texts[0]]
+    return turn
+
+
 def waiting(world: Any) -> list[str]:
     """What was put into the agent's own queue, as its transcript says."""
     files = (world.folder / "home" / ".claude" / "projects").rglob("*.jsonl")
@@ -121,18 +137,7 @@ async def test_a_prompt_that_waited_for_a_turn_of_the_hub_is_a_turn_of_its_own(w
     and the typed one is told of afterwards, with its own answer."""
     world = worlds(hooks=hooks)
     async with world.connected() as connection:
-        await world.turn("hello").play(connection)
-        turn = world.turn("LONG answer")
-        playing = asyncio.create_task(turn.play(connection))
-        await world.shows("line 3 of it")
-        world.keys("-l", "typed meanwhile")
-        await world.shows("typed meanwhile")
-        world.keys("Enter")
-        assert isinstance(await playing, Completed)
-        assert turn.text.endswith("and the end")
-        idle = FakeIdle(turn.next("").session)
-        async with watching(connection, idle):
-            assert await idle.heard() == ["typed meanwhile"]
+        await typed_meanwhile(world, connection, "typed meanwhile")
         later = world.turn("typed meanwhile", origin="keyboard", literal=False)
         assert isinstance(await later.play(connection), Completed)
         assert later.text == "Echo: typed meanwhile"
@@ -144,16 +149,7 @@ async def test_prompts_that_waited_together_are_answered_in_one_turn(worlds: Any
     others are told of in it, and the turn has the answer."""
     world = worlds(hooks=hooks)
     async with world.connected() as connection:
-        await world.turn("hello").play(connection)
-        turn = world.turn("LONG answer")
-        playing = asyncio.create_task(turn.play(connection))
-        await world.shows("line 3 of it")
-        await queued(world, "alpha one", "beta two", "gamma three")
-        assert isinstance(await playing, Completed)
-        assert turn.text.endswith("and the end")
-        idle = FakeIdle(turn.next("").session)
-        async with watching(connection, idle):
-            assert await idle.heard() == ["alpha one"]
+        turn = await typed_meanwhile(world, connection, "alpha one", "beta two", "gamma three")
         waited = world.turn("alpha one", origin="keyboard", literal=False)
         assert isinstance(await waited.play(connection), Completed)
         assert waited.typed_along == ["beta two", "gamma three"]
