@@ -197,6 +197,17 @@ def test_answers_become_what_a_page_takes(dialog: Callable[[str], Dialog]) -> No
         reply_of(dialog("w200-perm-bash"), bash, answered(allow(input={"command": "other"})))
 
 
+def test_a_menu_of_a_command_takes_one_of_its_options_or_is_left(dialog: Callable[[str], Dialog]) -> None:
+    """Words that are none of its options leave it; so does what is no answer at all."""
+    menu = replace(dialog("w200-ask-single"), kind="other")
+    menu = replace(menu, options=tuple(one for one in menu.options if one.means == "choose"))
+    ask = of_dialog(menu)
+    question = ask.questions[0].question
+    assert reply_of(menu, ask, answered(answer({question: "Blue"}))) == Choose(("Blue",))
+    for given in (respond("No answer in time."), answer({question: "(skipped)"}), deny()):
+        assert reply_of(menu, ask, answered(given)) == Leave()
+
+
 def test_answers_become_what_a_hook_takes() -> None:
     """An allow with its edited input, a denial with its words, answers by question; a withdrawn ask is a no."""
     bash = PermissionAsked(ask_id="1", tool="Bash", input={"command": "ls"})

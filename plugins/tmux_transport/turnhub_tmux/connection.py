@@ -145,6 +145,8 @@ class TmuxConnection(Connection):
                 unread=unread,
                 told=seat.ours,
                 sizes=await asyncio.to_thread(self._seats.sizes, seat),
+                lines=await asyncio.to_thread(self._seats.lines),
+                of_it=lambda line: self._seats.is_of(seat, line),
             )
             await senses.locate()
             try:

@@ -18,7 +18,7 @@ BLOCK_LINES: Final = 3  # so many line ends, and a paste collapses to a block
 BLOCK_LENGTH: Final = 800  # so many characters, and it does too
 MOST: Final = 1_000_000
 
-_ESCAPES: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b")
+ESCAPES: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b")
 _LINE_ENDS: Final = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 _SURROGATES: Final = re.compile(r"[\ud800-\udfff]")
@@ -53,7 +53,7 @@ def normal(text: str) -> tuple[str, list[str]]:
     changes = []
     for name, step in (
         ("half a surrogate pair became U+FFFD", lambda t: _SURROGATES.sub("\ufffd", t)),
-        ("terminal escapes left out", lambda t: _ESCAPES.sub("", t)),
+        ("terminal escapes left out", lambda t: ESCAPES.sub("", t)),
         ("other line ends became newlines", lambda t: _LINE_ENDS.sub("\n", t)),
         ("tabs became four spaces", lambda t: t.replace("\t", "    ")),
         ("control characters left out", lambda t: _CONTROL.sub("", t)),

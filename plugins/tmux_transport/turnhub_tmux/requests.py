@@ -232,20 +232,25 @@ def reply_of(dialog: Dialog, request: AskRequest, answer: HubAnswer) -> answers.
         return _unanswered(dialog)
     settlement = answer.settlement
     if request.kind == "permission":
-        if settlement.input is not None:
-            raise answers.CannotAnswerError("At the keyboard a call can be allowed as it is, not changed.")
-        if settlement.decision == "allow":
-            return answers.Mean("yes")
-        if dialog.option("no") is None and dialog.option("text") is not None:
-            return answers.Words(settlement.message or _DENIED)
-        return answers.Mean("no", words=settlement.message or "")
+        return _decided(dialog, settlement)
     if dialog.kind == "review":
         _reviewed(dialog, (settlement.answers or {}).values())
         return answers.Mean("submit")
-    words = settlement.response
-    if words is None:
-        words = _answer_to(dialog, request, settlement.answers or {})
-    return _choice(dialog, words)
+    if settlement.response is not None:
+        return _choice(dialog, settlement.response)
+    if settlement.answers is None:
+        return _unanswered(dialog)
+    return _choice(dialog, _answer_to(dialog, request, settlement.answers))
+
+
+def _decided(dialog: Dialog, settlement: Settlement) -> answers.Answer:
+    if settlement.input is not None:
+        raise answers.CannotAnswerError("At the keyboard a call can be allowed as it is, not changed.")
+    if settlement.decision == "allow":
+        return answers.Mean("yes")
+    if dialog.option("no") is None and dialog.option("text") is not None:
+        return answers.Words(settlement.message or _DENIED)
+    return answers.Mean("no", words=settlement.message or "")
 
 
 def _unanswered(dialog: Dialog) -> answers.Answer:
@@ -265,10 +270,10 @@ def _reviewed(dialog: Dialog, given: Iterable[str]) -> None:
 
 
 def _answer_to(dialog: Dialog, request: AskRequest, given: Mapping[str, str]) -> str:
-    if len(request.questions) == 1:
-        return given[request.questions[0].question]
+    if len(request.questions) == 1 and len(given) == 1:
+        return next(iter(given.values()))
     shown = folded(f"{dialog.question} {dialog.text}")
-    found = [one.question for one in request.questions if _found(one.question, shown)]
+    found = [one.question for one in request.questions if one.question in given and _found(one.question, shown)]
     if len(found) != 1:
         raise answers.CannotAnswerError("Which of the questions this page asks cannot be told.")
     return given[found[0]]
@@ -282,6 +287,8 @@ def _choice(dialog: Dialog, words: str) -> answers.Answer:
     labels = {folded(option.label): option.label for option in dialog.options if option.means in _CHOICES}
     if folded(words) in labels:
         return answers.Choose((labels[folded(words)],))
+    if dialog.kind == "other" and dialog.option("text") is None:
+        return answers.Leave()  # a menu of the agent's own: no words answer it, and it can be left as it is
     if not dialog.multi:
         return answers.Words(words)
     chosen, own = _several(words.split(", "), labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,8 +21,9 @@ from turnhub_tmux.panes.pane import Gone, Look, Pane, PaneRef, Unknown
 from turnhub_tmux.panes.process import in_front
 from turnhub_tmux.panes.server import Server, off_the_loop
 from turnhub_tmux.program import environment, executable, reason_against
-from turnhub_tmux.transcript.locate import config_folder, session_of, sessions, transcript_path
-from turnhub_tmux.transcript.tail import size_of
+from turnhub_tmux.transcript.facts import Entered
+from turnhub_tmux.transcript.locate import config_folder, entered_lines, session_of, sessions, transcript_path
+from turnhub_tmux.transcript.tail import Tail, size_of
 
 _RESUMED_BY: Final = ("--resume", "-r", "--continue", "-c", "--session-id")
 
@@ -174,6 +176,19 @@ class Seats:
         if seat.agent_session is not None or self._options.kind != CLAUDE:
             return None
         return {path: size_of(path) for path in sessions(self.config, self._session.cwd)}
+
+    def lines(self) -> Tail | None:
+        """The agent's list of all lines that are submitted to it from now on."""
+        if self._options.kind != CLAUDE:
+            return None
+        path = entered_lines(self.config)
+        return Tail(path, size_of(path))
+
+    def is_of(self, seat: Seat, line: Entered) -> bool:
+        """Whether a line was submitted to the agent in this seat."""
+        if seat.agent_session is not None:
+            return line.session == seat.agent_session
+        return os.path.realpath(line.project) == os.path.realpath(self._session.cwd)
 
     def transcript(self, seat: Seat, since: float) -> Path | None:
         """Where the agent's transcript is, or will be; None where that is not known (yet). Of an agent that a

@@ -16,7 +16,7 @@ from turnhub_tmux.bridge.facts import Fact, SessionSeen
 from turnhub_tmux.bridge.subscription import Subscription
 from turnhub_tmux.history import Place, at
 from turnhub_tmux.pumps import pumping
-from turnhub_tmux.transcript.facts import Prompt, RowFact
+from turnhub_tmux.transcript.facts import Entered, Prompt, RowFact
 from turnhub_tmux.transcript.locate import told_path
 from turnhub_tmux.transcript.tail import Tail, size_of
 from turnhub_tmux.transcript.watch import Watcher
@@ -39,7 +39,8 @@ class Senses:
     """Notices for one turn. ``find``: where the transcript is, once that is known; ``offset``: where the turn
     begins in it, where that is known, and ``sizes`` of the transcripts that may be it, as the turn began;
     ``unread``: where reading it stood before the turn; ``told``: whether the agent's hooks are told, as far as is
-    known now."""
+    known now; ``lines``: the agent's list of what was submitted to it, from where the turn begins, and ``of_it``:
+    whether a line of it is of this agent's session."""
 
     def __init__(
         self,
@@ -52,6 +53,8 @@ class Senses:
         unread: Place | None = None,
         told: bool = True,
         sizes: Mapping[Path, int] | None = None,
+        lines: Tail | None = None,
+        of_it: Callable[[Entered], bool] = lambda _: True,
     ) -> None:
         self.items: asyncio.Queue[Item] = asyncio.Queue()
         self.tail: Tail | None = None
@@ -64,6 +67,8 @@ class Senses:
         self._unread = unread
         self._told = told and subscription is not None
         self._sizes = sizes
+        self._lines = lines
+        self._of_it = of_it
         self._starts: dict[str, int] = {}
         self._rest: int | None = None
         self._began: int | None = None
@@ -129,7 +134,11 @@ class Senses:
         self._found.set()
 
     async def catch_up(self) -> None:
-        """Notice what the transcript has by now. Raises OSError."""
+        """Notice what transcript and list of lines have by now. Raises OSError."""
+        for row in await self._lines.read_all() if self._lines is not None else ():
+            for fact in row.facts:
+                if isinstance(fact, Entered) and self._of_it(fact):
+                    self._record.note(fact)
         if self.tail is not None:
             for row in await self.tail.read_all():
                 for fact in row.facts:

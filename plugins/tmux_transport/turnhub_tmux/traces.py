@@ -16,11 +16,11 @@ from typing import Any, Final, Literal, TypeAlias
 from msgspec import Struct, field
 
 from turnhub_tmux.bridge.facts import Fact, PromptSubmitted
-from turnhub_tmux.transcript.facts import Absorbed, Prompt, Queue, RowFact
+from turnhub_tmux.transcript.facts import Absorbed, Entered, Prompt, Queue, RowFact
 
 Witness: TypeAlias = Literal["hook", "transcript"]
 
-CONCERN: Final = (PromptSubmitted, Prompt, Queue, Absorbed)
+CONCERN: Final = (PromptSubmitted, Prompt, Queue, Absorbed, Entered)
 """The facts that are put on record."""
 _KEPT: Final = 1024
 # A long paste reaches the model wrapped; blank lines around are not always all there.
@@ -28,6 +28,11 @@ _PASTED: Final = re.compile(
     r"\n{0,2}<pasted_content id=\"(?P<id>[^\"\n]*)\">\n(?P<text>.*?)\n</pasted_content id=\"(?P=id)\">\n?",
     re.DOTALL,
 )
+
+
+def is_for_agent(words: str) -> bool:
+    """Whether words that are typed as they are may be a command of the agent's own, not for its model."""
+    return words.lstrip().startswith(("/", "!"))
 
 
 def plain(prompt: str) -> str:
@@ -124,6 +129,8 @@ class PromptLog:
                 self._taken("hook", fact.prompt, queued=bool(fact.queued))
             case Prompt() | Queue() | Absorbed() if not fact.aside and not self._repeated(fact):
                 self._row(fact)
+            case Entered() if is_for_agent(fact.text):
+                self._taken("transcript", fact.text, queued=False)
             case _:
                 return
 

@@ -24,7 +24,7 @@ from turnhub_tmux.asker import Asker
 from turnhub_tmux.belonging import Belonging
 from turnhub_tmux.bridge.facts import AskOver, Fact, PermissionAsked
 from turnhub_tmux.bridge.listener import Bridge
-from turnhub_tmux.commands_of_agent import close_panel, is_command, shown_by
+from turnhub_tmux.commands_of_agent import Shown, close_panel, is_command
 from turnhub_tmux.handing import Handing, words_of
 from turnhub_tmux.history import History, Typed
 from turnhub_tmux.joining import Joining
@@ -34,7 +34,7 @@ from turnhub_tmux.steering import Steering
 from turnhub_tmux.stopping import stop
 from turnhub_tmux.story import Story
 from turnhub_tmux.traces import plain
-from turnhub_tmux.transcript.facts import Absorbed, Prompt, Result, RowFact, key_of
+from turnhub_tmux.transcript.facts import Absorbed, CommandSaid, Prompt, Result, RowFact, key_of
 from turnhub_tmux.typist import seen_in
 from turnhub_tmux.verdicts import Signs, ending
 from turnhub_tmux.witnessed import Record, WitnessedTypist
@@ -81,6 +81,7 @@ class Run:
         self._steering = Steering(turn, typist, history, joining)
         self._handing = Handing(turn, typist, senses, history, look=self._look, asking=lambda: self._asker.waiting)
         self._sight: Sight | None = None
+        self._shown = Shown()
         self._asker: Asker
 
     async def play(self, wanted: asyncio.Event) -> Ending:
@@ -199,6 +200,8 @@ class Run:
             await self._hear_early(now)
         for event in self._story.read(fact, live=not self._senses.hooked):
             await self._turn.emit(event)
+        if isinstance(fact, CommandSaid) and self._signs.command:
+            self._shown.read(fact)
         if isinstance(fact, Result):
             self._results[fact.tool_use_id] = fact
             self._asker.result(fact)
@@ -279,15 +282,25 @@ class Run:
             text = "" if seen is None else answer_on(seen.screen, self._whose.words, seen.manifest.prompts)
             if text:  # nothing else tells of this agent
                 await self._turn.emit(Text(block=self._story.block(), text=text))
-        if self._signs.command and isinstance(found, Completed):
-            text = shown_by(self._sight, self._whose.words)
-            await self._turn.emit(Text(block=self._story.block(), text=text))
-            await close_panel(self._turn, self._typist)
+        if self._signs.command:
+            found = await self._command_ended(found)
         whole = isinstance(found, Completed)
         for event in self._story.reconcile("interrupted" if isinstance(found, Interrupted) else "unknown"):
             if whole or not (isinstance(event, Text) and event.partial):
                 await self._turn.emit(event)
         return msgspec.structs.replace(found, usage=self._story.usage)
+
+    async def _command_ended(self, found: Ending) -> Ending:
+        """Tell what the command has shown, and close what it has opened."""
+        gone = isinstance(found, Failed) and found.code == "agent_dead"
+        if not (gone or isinstance(found, Completed)):
+            return found
+        if not gone:
+            self._shown.look(self._sight, self._whose.words, written=self._senses.tail is not None)
+            await close_panel(self._turn, self._typist)
+            await self._drain()
+        await self._turn.emit(Text(block=self._story.block(), text=self._shown.text(gone=gone)))
+        return Completed()
 
     async def _drain(self) -> None:
         await self._senses.catch_up()

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from hub import Evidence, Verdict
 from turnhub_tmux.screen.readback import readback
-from turnhub_tmux.traces import Taking, Traces, Witness
+from turnhub_tmux.traces import Taking, Traces, Witness, is_for_agent
 from turnhub_tmux.typist import SEEN, Seen
 
 TRANSPORT: Final = "tmux"
@@ -47,6 +47,8 @@ def by_pane(evidence: Evidence) -> Verdict | None:
         return None
     now = _traces(evidence.after) or Traces()
     capture = None if before is None else before.look.capture
+    if is_for_agent(evidence.text) and _opened(before, after):
+        return Verdict(verdict="submitted", proof="pane")
     found = readback(evidence.text, capture, after.look.capture, after.manifest)
     if found.queued or found.submitted:
         if now.prompts > (_traces(evidence.before) or now).prompts:
@@ -54,6 +56,17 @@ def by_pane(evidence: Evidence) -> Verdict | None:
         verdict = Verdict(verdict="queued" if found.queued else "submitted", proof="pane")
         return None if now.awaited else verdict
     return Verdict(verdict="staged", proof="pane") if found.staged else None
+
+
+def _opened(before: Seen | None, after: Seen) -> bool:
+    """Whether the agent, which was ready, shows a panel or a dialog in the place of its composer now: a command of
+    its own has opened it."""
+    return (
+        before is not None
+        and before.screen.state == "ready"
+        and after.screen.state == "waiting"
+        and after.screen.composer.state == "absent"
+    )
 
 
 VERIFIERS: Final[tuple[Callable[[Evidence], Verdict | None], ...]] = (by_hook, by_transcript, by_pane)

@@ -148,7 +148,8 @@ class World:
         return list(dict.fromkeys(prompt for request in self.model.turns for prompt in request.prompts))
 
     async def close(self) -> None:
-        """Nothing is left."""
+        """Nothing is left. What the pane showed last is told with a test that fails."""
+        print(self.tmux("capture-pane", "-p"))
         await self.transport.close()
         self.tmux("kill-server")
 

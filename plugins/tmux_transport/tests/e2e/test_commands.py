@@ -3,28 +3,91 @@ what was shown, and leaves nothing open."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from hub import Completed
+from hub import AskRequest, Completed, Settlement
+from hub.testing import allow, answer, respond
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_commands_of_the_agent_end_and_show_what_they_showed(worlds: Any) -> None:
-    """A panel is told of and closed; a command that shows nothing says so; the next message goes as ever."""
-    world = worlds()
+async def played(world: Any, connection: Any, words: str, replies: Any = ()) -> Any:
+    """One command's turn, which has to end well."""
+    turn = world.turn(words, replies, literal=False)
+    ending = await turn.play(connection)
+    assert isinstance(ending, Completed), (words, ending, turn.verdict)
+    assert turn.problems == []
+    return turn
+
+
+def choice_of(word: str) -> Callable[[AskRequest], Settlement]:
+    """Answers a menu with the option in which the word stands, and agrees to what it leads to."""
+
+    def choose(request: AskRequest) -> Settlement:
+        if request.kind == "permission":
+            return allow()
+        (question,) = request.questions
+        (label,) = [option.label for option in question.options if word in option.label]
+        return answer({question.question: label})
+
+    return choose
+
+
+@pytest.mark.parametrize("hooks", [True, False])
+async def test_commands_of_the_agent_end_and_tell_what_they_showed(worlds: Any, hooks: bool) -> None:
+    """A panel is told of and closed; a command that shows nothing says so, also when it leaves the screen as it
+    was; of one that the agent does not know, its own words are told and nothing else of the screen; the next
+    message goes as ever."""
+    world = worlds(hooks=hooks)
     async with world.connected() as connection:
         await world.turn("hello").play(connection)
-        cost = world.turn("/cost", literal=False)
-        assert isinstance(await cost.play(connection), Completed)
+        cost = await played(world, connection, "/cost")
         assert "Total duration" in cost.text
-        clear = world.turn("/clear", literal=False)
-        assert isinstance(await clear.play(connection), Completed)
-        assert clear.text
+        for _ in range(2):
+            assert (await played(world, connection, "/clear")).text == "(The command showed nothing.)"
+        assert (await played(world, connection, "/nosuch")).text == "Unknown command: /nosuch"
+        assert "Session ID" in (await played(world, connection, "/status")).text
         after = world.turn("afterwards")
         assert isinstance(await after.play(connection), Completed)
         assert after.text == "Echo: afterwards"
     assert world.prompts() == ["hello", "afterwards"]
-    assert [one.problems for one in (cost, clear, after)] == [[], [], []]
+
+
+@pytest.mark.parametrize("hooks", [True, False])
+async def test_a_menu_of_a_command_is_an_ask_whose_answer_is_what_the_agent_does(worlds: Any, hooks: bool) -> None:
+    """`/model` opens a menu: it can be answered from anywhere, and what the agent says of the choice is told. One
+    that is dismissed leaves nothing open either."""
+    world = worlds(hooks=hooks)
+    async with world.connected() as connection:
+        await world.turn("hello").play(connection)
+        chosen = await played(world, connection, "/model", replies=choice_of("Sonnet"))
+        assert "Sonnet" in chosen.text
+        assert [ask.request.kind for ask in chosen.asks] == ["question", "permission"]
+        kept = await played(world, connection, "/model", [respond("leave it")])
+        assert "Kept model" in kept.text
+        after = world.turn("afterwards")
+        assert isinstance(await after.play(connection), Completed)
+    assert "sonnet" in str(world.model.turns[-1].body["model"])
+
+
+async def test_a_command_with_which_the_agent_leaves_is_no_accident(worlds: Any) -> None:
+    """`/exit` ends well and says that the agent has left; the next message starts it anew, where it was."""
+    world = worlds()
+    async with world.connected() as connection:
+        await world.turn("hello").play(connection)
+        assert "The agent has left" in (await played(world, connection, "/exit")).text
+        after = world.turn("afterwards")
+        assert isinstance(await after.play(connection), Completed)
+    assert world.prompts() == ["hello", "afterwards"]
+
+
+async def test_a_line_for_the_agents_shell_is_run_once_and_answered(worlds: Any) -> None:
+    """`!` runs a command in the agent's own shell; what the agent says of it is the turn's answer."""
+    world = worlds()
+    async with world.connected() as connection:
+        turn = await played(world, connection, "!echo here >> ran")
+        assert "bash-stdout" in turn.text
+    assert (world.cwd / "ran").read_text() == "here\n"

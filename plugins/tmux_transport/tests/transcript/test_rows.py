@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from turnhub_tmux.transcript.facts import (
     Absorbed,
+    CommandSaid,
+    Entered,
     HookDecided,
     Interrupted,
     Prompt,
@@ -154,6 +156,29 @@ def test_older_rows_without_a_source_are_told_apart_by_what_they_hold() -> None:
     assert facts(row(content="<command-name>is what I typed", promptSource="typed")) != ()
     (aside,) = facts(row(isSidechain=True))
     assert aside.aside
+
+
+def test_what_a_command_printed_is_told_and_its_name_is_not_said_by_a_person() -> None:
+    """In rows of this version and of older ones, without colours; one that printed nothing says nothing."""
+    printed = "<local-command-stdout>\x1b[1mSet\x1b[22m model\n</local-command-stdout>"
+    system = {"type": "system", "uuid": "u"}
+    for line in (
+        json.dumps({**system, "subtype": "local_command", "content": printed}).encode(),
+        json.dumps({**system, "subtype": "informational", "content": "Set model"}).encode(),
+        row(content=printed),
+    ):
+        assert facts(line) == (CommandSaid(uuid="u", text="Set model"),)
+    empty = "<local-command-stdout></local-command-stdout>"
+    named = "<command-name>/model</command-name>\n<command-args></command-args>"
+    for content in (empty, named):
+        assert facts(json.dumps({**system, "subtype": "local_command", "content": content})) == ()
+
+
+def test_the_agents_list_of_submitted_lines_reads_as_such() -> None:
+    """A line with its session; rows without one are passed over."""
+    line = {"display": "/cost", "pastedContents": {}, "timestamp": 1, "project": "/w", "sessionId": "s"}
+    assert facts(json.dumps(line)) == (Entered(text="/cost", session="s", project="/w"),)
+    assert facts(json.dumps({"display": "/cost"})) == ()
 
 
 def test_an_error_of_the_model_is_no_answer() -> None:

@@ -117,5 +117,21 @@ class TurnOver(RowFact, frozen=True, kw_only=True):
     duration_ms: int
 
 
+class Entered(RowFact, frozen=True, kw_only=True):
+    """A line was submitted in the composer, by the agent's own list of them (``history.jsonl``, one for all its
+    sessions): the agent's own commands are in no transcript, or only once their panel is closed. ``session``: the
+    agent's own id of the session; ``project``: where it works."""
+
+    text: str
+    session: str
+    project: str = ""
+
+
+class CommandSaid(RowFact, frozen=True, kw_only=True):
+    """What a command of the agent's own printed, or what the agent says of one that it does not know."""
+
+    text: str
+
+
 class Compacted(RowFact, frozen=True, kw_only=True):
     """The conversation so far was replaced by a summary."""

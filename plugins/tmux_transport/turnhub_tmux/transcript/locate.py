@@ -29,6 +29,11 @@ def config_folder(environment: Mapping[str, str]) -> Path:
     return Path(told).expanduser() if told else Path(environment.get("HOME") or Path.home()) / ".claude"
 
 
+def entered_lines(config: Path) -> Path:
+    """The agent's own list of all lines that were submitted to it, of all its sessions."""
+    return config / "history.jsonl"
+
+
 def projects(config: Path) -> Path:
     """The folder of all transcripts: one folder in it a working directory."""
     return config / "projects"

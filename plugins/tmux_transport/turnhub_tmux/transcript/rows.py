@@ -11,9 +11,12 @@ import msgspec
 from msgspec.structs import replace
 
 from hub import Usage
+from turnhub_tmux.convey import ESCAPES
 from turnhub_tmux.transcript.facts import (
     Absorbed,
+    CommandSaid,
     Compacted,
+    Entered,
     HookDecided,
     Interrupted,
     Operation,
@@ -39,6 +42,7 @@ _OPERATIONS: Final[Mapping[str, Operation]] = {
 _INTERRUPTED: Final = re.compile(r"\[Request interrupted by user( for tool use)?\]")
 # What the agent itself writes in a person's place: commands and their output, notes, what became of a helper.
 _NOT_SAID: Final = re.compile(r"\s*<(command-|local-command-|bash-|task-notification|system-reminder)")
+_PRINTED: Final = re.compile(r"<local-command-std(?:out|err)>(.*?)</local-command-std(?:out|err)>", re.DOTALL)
 # The words with which a tool call is refused at the keyboard; newer versions mark it (`toolDenialKind`).
 _REFUSED: Final = "The user doesn't want to proceed with this tool use."
 
@@ -72,6 +76,8 @@ def _user(row: Row) -> Iterator[RowFact]:
     stopped = _INTERRUPTED.fullmatch(text.strip())
     if stopped and _text(row, "promptSource") == "":
         yield Interrupted(tool=stopped.group(1) is not None)
+    elif _PRINTED.match(text.strip()):  # before 2.1
+        yield from _printed(text)
     elif _is_said(row, text):
         source = _text(row, "promptSource") or None
         yield Prompt(text=text, prompt_id=_text(row, "promptId") or None, source=source)
@@ -148,8 +154,18 @@ def _system(row: Row) -> Iterator[RowFact]:
             yield TurnOver(duration_ms=duration)
         case "compact_boundary":
             yield Compacted()
+        case "local_command":
+            yield from _printed(_text(row, "content"))
+        case "informational" if _text(row, "content"):
+            yield CommandSaid(text=_text(row, "content"))
         case _:
             return
+
+
+def _printed(content: str) -> Iterator[CommandSaid]:
+    for text in _PRINTED.findall(content):
+        if (plain := ESCAPES.sub("", text).strip("\n")).strip():
+            yield CommandSaid(text=plain)
 
 
 # -- the others ---------------------------------------------------------------------------------------------------
@@ -176,12 +192,20 @@ def _attachment(row: Row) -> Iterator[RowFact]:
             return
 
 
+def _entered(row: Row) -> Iterator[RowFact]:
+    """A row of the list of all lines: it has no type."""
+    text, session = _text(row, "display"), _text(row, "sessionId")
+    if text and session:
+        yield Entered(text=text, session=session, project=_text(row, "project"))
+
+
 _READERS: Final[Mapping[str, Callable[[Row], Iterator[RowFact]]]] = {
     "user": _user,
     "assistant": _assistant,
     "system": _system,
     "queue-operation": _queue,
     "attachment": _attachment,
+    "": _entered,
 }
 
 
