@@ -66,7 +66,7 @@ def environment(wheels: dict[Path, Path], tmp_path_factory: pytest.TempPathFacto
     """The programs of a new environment: hub and examples with all they need, plugins without."""
     home = tmp_path_factory.mktemp("clean")
     venv.create(home, with_pip=True)
-    pip = (home / "bin/python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
+    pip = (home / "bin/python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-compile")
     full = [wheels[project] for project in (ROOT, *EXAMPLES)]
     run(*pip, "--constraint", ROOT / "constraints.txt", *full, cwd=home)
     if PLUGINS:

@@ -117,7 +117,7 @@ def test_any_text_gets_a_verdict(text: str) -> None:
     assert found.why
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=25)
 @given(
     depth=st.integers(1, 3000),
     pair=st.sampled_from(

@@ -186,6 +186,7 @@ async def test_hooks_answer_permissions_and_questions(tui: ClaudeTui, bridge: Br
     assert [fact.denied for fact in rows if isinstance(fact, Result)] == [True, False, False]
 
 
+@pytest.mark.full  # the turns of test_turns show it, too
 async def test_the_keyboard_may_be_faster(tui: ClaudeTui, bridge: Bridge, tmp_path: Path) -> None:
     """The ask is over at once, whoever answered, and an answer from here comes too late and is told so."""
     await start(tui, bridge, tmp_path)
@@ -266,6 +267,7 @@ async def test_the_transcript_tells_a_turn_by_file_events(tui: ClaudeTui, tmp_pa
             await stream.aclose()
 
 
+@pytest.mark.full  # each run of the delivery matrix shows it, too
 @pytest.mark.parametrize("witness", ["hook", "transcript"])
 async def test_each_delivery_has_its_own_proof(
     tui: ClaudeTui, bridge: Bridge, tmp_path: Path, witness: str

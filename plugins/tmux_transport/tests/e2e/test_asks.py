@@ -176,9 +176,10 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(scope="module", params=["hooks", "keys"])
+@pytest.fixture(scope="module", params=["keys", pytest.param("hooks", marks=pytest.mark.full)])
 async def scene(request: pytest.FixtureRequest, anyio_backend: str) -> AsyncIterator[Scene]:
-    """An agent with its hooks, and one that can only be answered by keys."""
+    """An agent that can only be answered by keys, and one with its hooks: the scenarios of the hub's asks are run
+    with hooks each time."""
     folder, scripted = Path(tempfile.mkdtemp(prefix="th-")), Scripted()
     async with scripted.model as model:
         world = World(folder, model, hooks=request.param == "hooks")

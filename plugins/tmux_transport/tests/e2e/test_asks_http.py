@@ -35,7 +35,9 @@ async def answer(hub: HubProcess, ask: str, **body: Any) -> httpx.Response:
         return await client.post(f"/v1/asks/{ask}/answer", json=body)
 
 
-@pytest.mark.parametrize("hooked", [True, False], ids=["hooks", "keys"])
+@pytest.mark.parametrize(
+    "hooked", [pytest.param(True, marks=pytest.mark.full, id="hooks"), pytest.param(False, id="keys")]
+)
 async def test_two_clients_answer_and_an_answered_ask_never_comes_back(folder: Path, *, hooked: bool) -> None:
     """The second answer is refused with who gave the first and what it was; what cannot be typed is refused with
     the reason, and the ask stays open; the model is told exactly what was answered. After that neither a restart

@@ -36,7 +36,12 @@ def choice_of(word: str) -> Callable[[AskRequest], Settlement]:
     return choose
 
 
-@pytest.mark.parametrize("hooks", [True, False])
+HOOKS = pytest.mark.parametrize(
+    "hooks", [pytest.param(True, id="hooks"), pytest.param(False, marks=pytest.mark.full, id="no hooks")]
+)
+
+
+@HOOKS
 async def test_commands_of_the_agent_end_and_tell_what_they_showed(worlds: Any, hooks: bool) -> None:
     """A panel is told of and closed; a command that shows nothing says so, also when it leaves the screen as it
     was; of one that the agent does not know, its own words are told and nothing else of the screen; the next
@@ -56,7 +61,7 @@ async def test_commands_of_the_agent_end_and_tell_what_they_showed(worlds: Any, 
     assert world.prompts() == ["hello", "afterwards"]
 
 
-@pytest.mark.parametrize("hooks", [True, False])
+@HOOKS
 async def test_a_menu_of_a_command_is_an_ask_whose_answer_is_what_the_agent_does(worlds: Any, hooks: bool) -> None:
     """`/model` opens a menu: it can be answered from anywhere, and what the agent says of the choice is told. One
     that is dismissed leaves nothing open either."""

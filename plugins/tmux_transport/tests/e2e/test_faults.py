@@ -175,7 +175,7 @@ HARMLESS: Final[dict[str, tuple[Step, Party]]] = {
 }
 
 
-@pytest.mark.parametrize("fault", some(HARMLESS, "copy mode after the paste", "wider right before Enter"))
+@pytest.mark.parametrize("fault", some(HARMLESS, "wider right before Enter"))
 async def test_what_does_not_keep_a_message_away_does_not_double_it_either(scene: Scene, fault: str) -> None:
     """It is submitted, once, and its turn is told to its end."""
     step, act = HARMLESS[fault]
@@ -209,7 +209,7 @@ FATAL: Final[dict[str, tuple[Step, Party]]] = {
 }
 
 
-@pytest.mark.parametrize("fault", some(FATAL, "a person types right before Enter", "tiny after the paste"))
+@pytest.mark.parametrize("fault", some(FATAL, "a person types right before Enter"))
 async def test_what_keeps_a_message_away_is_told_and_the_message_goes_when_it_is_gone(
     scene: Scene, fault: str
 ) -> None:

@@ -79,7 +79,8 @@ async def test_an_interrupt_stops_what_waited_too(worlds: Any) -> None:
             await connection.interrupt()
             assert isinstance(await playing, Interrupted)
             told = [one.verdict for one in turn.of(MessageDelivered) if one.message_id == "msg_more"]
-            assert told == (["submitted"] if words in world.prompts() else [])
+            # Words that the agent took and gave back before it asked its model count as taken, too.
+            assert told == ["submitted"] if words in world.prompts() else told in ([], ["submitted"])
             assert "never mind" not in composer(world)
         after = world.turn("afterwards")
         assert isinstance(await after.play(connection), Completed)

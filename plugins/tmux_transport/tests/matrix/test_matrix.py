@@ -22,7 +22,11 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("column", [Column(40, True), Column(80, False)], ids=lambda column: column.title)
+@pytest.mark.parametrize(
+    "column",
+    [Column(40, True), pytest.param(Column(80, False), marks=pytest.mark.full)],
+    ids=lambda column: column.title,
+)
 async def test_the_trickiest_messages_arrive_word_for_word_or_are_refused(column: Column) -> None:
     """Judged by what the model was told and what the transcript holds: nothing runs, no file is pulled in, and
     each success is one."""
