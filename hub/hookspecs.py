@@ -153,6 +153,15 @@ def resolve_permission(
 
 
 @hookspec
+def only_reads(session: SessionInfo, tool: str, input: Mapping[str, Any]) -> Awaitable[bool | None] | bool | None:
+    """Say whether a call of a tool only reads, so that it may run twice, or None when you cannot tell.
+
+    Asked about calls that were cut off, of which nobody knows whether they ran. One only reads when somebody says
+    True and nobody says False; a person is asked about all others. May be ``async``.
+    """
+
+
+@hookspec
 def register_policies(register: Callable[[PolicyBundle], None]) -> None:
     """Offer policy bundles: call ``register(bundle)`` for each.
 

@@ -613,6 +613,22 @@ async def test_hook_judge_sensitive() -> None:
     assert asked == [[hooks.Answer("one", "salaries")], []]
 
 
+async def test_hook_only_reads() -> None:
+    """Whoever knows the tool says so, also that it does more than read."""
+
+    class Plugin:
+        @hookimpl
+        def only_reads(self, tool: str, input: dict[str, Any]) -> bool | None:
+            return {"Read": True, "Write": False}.get(tool)
+
+    made = manager(one=Plugin())
+    said = [
+        await hooks.every(made, "only_reads", session=SESSION, tool=tool, input={})
+        for tool in ("Read", "Write", "Odd")
+    ]
+    assert said == [[hooks.Answer("one", True)], [hooks.Answer("one", False)], []]
+
+
 async def test_hook_distill_turn() -> None:
     """The first memory wins."""
     made_by = Distilled(distillate=Distillate(summary="said hello"), route="extractive")

@@ -31,6 +31,7 @@ from hub.runner.asking import Asking
 from hub.runner.delivering import Delivering
 from hub.runner.history import has_moved_on, has_taken, log_before
 from hub.runner.keyboard import TYPED_THERE, keyboard_key
+from hub.runner.resuming import Resuming
 from hub.runner.silence import Silence
 from hub.runner.sound import sound, sound_event
 from hub.runner.writer import Writer
@@ -76,6 +77,7 @@ class LiveTurn:
         writer: Writer,
         asking: Asking,
         delivering: Delivering,
+        resuming: Resuming,
         silence: Silence,
         adopted: bool,
     ) -> None:
@@ -91,6 +93,7 @@ class LiveTurn:
         self._writer = writer
         self._asking = asking
         self._delivering = delivering
+        self._resuming = resuming
         self._one_delivery = asyncio.Lock()
         self._silence = silence
         self._clock = asyncio.get_running_loop().time
@@ -123,6 +126,14 @@ class LiveTurn:
             await self._writer.put(Status(state="resumed"), 0)
         self._silence.broken(self._clock())
         await self._writer.put(checked, size)
+        if isinstance(checked, MessageDelivered) and self._resuming.told is not None:
+            await self._has_answer(checked)
+
+    async def _has_answer(self, delivered: MessageDelivered) -> None:
+        """The agent has been told what a person said of the calls that were cut off."""
+        ask_id, self._resuming.told = self._resuming.told, None
+        if ask_id is not None and delivered.message_id is None and delivered.verdict in ("submitted", "queued"):
+            await self._asking.delivered(ask_id, None)
 
     async def _without_output(self, event: ToolFinished) -> ToolFinished:
         """The event as it is written. Its whole output is kept beside the log, if it can be: the turn does not
@@ -179,15 +190,17 @@ class LiveTurn:
 
     async def prepare(self, capabilities: Collection[str]) -> None:
         """Before a transport with these capabilities gets the turn: know what its agent has to be told, and
-        whether the memory that it would fork is still what it was."""
+        whether the memory that it would fork is still what it was. A turn that resumes may wait for a person."""
         origin = self._taken.session.forked_from
         if self.session.inherited and origin is not None:
             store = self._store
             if await self._writer.persist(lambda: has_moved_on(store, origin)):
                 self.session = msgspec.structs.replace(self.session, inherited={})
+        if self._taken.turn.resumes and self.delivered is None:
+            self.message = await self._resuming.message(await self._before(), self._taken.turn.message)
         self._takes_context = "context" in capabilities
         if not self._takes_context:
-            self.message = with_context(await self._told(TYPED_MOST), self._taken.turn.message)
+            self.message = with_context(await self._told(TYPED_MOST), self.message)
 
     async def _told(self, most: int) -> str:
         copied = self._taken.session.copied

@@ -17,6 +17,7 @@ from hub.runner.context import LiveTurn
 from hub.runner.delivering import Delivering
 from hub.runner.ending import end_turn, since_ms, written
 from hub.runner.observers import Observers
+from hub.runner.resuming import Resuming
 from hub.runner.sensitive import decide, decide_late
 from hub.runner.services import Services
 from hub.runner.silence import Silence
@@ -65,6 +66,7 @@ class RunningTurn:
             writer=self._writer,
             asking=self._asking,
             delivering=Delivering(services, taken.claim, session, self._writer, adopted=adopted),
+            resuming=Resuming(services.plugins, session, self._asking),
             silence=silence,
             adopted=adopted,
         )

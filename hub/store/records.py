@@ -40,7 +40,8 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
 
 class TurnRecord(Struct, frozen=True, kw_only=True):
     """The running turn. ``first`` is the seq of its first event; ``trimmed`` the highest seq that was
-    dropped from its live stream, 0 for none; ``previous`` the runner of the session's turn before."""
+    dropped from its live stream, 0 for none; ``previous`` the runner of the session's turn before; ``resumes``:
+    it goes on where the attempt before was cut off."""
 
     id: str
     state: TurnState
@@ -53,6 +54,7 @@ class TurnRecord(Struct, frozen=True, kw_only=True):
     cancel_by: str | None = None
     trimmed: int = 0
     previous: str = ""
+    resumes: bool = False
 
 
 class Claim(Struct, frozen=True, kw_only=True):
@@ -228,6 +230,7 @@ def turn_record(fields: Fields) -> TurnRecord | None:
         cancel_by=fields.get("cancel"),
         trimmed=int(fields.get("trimmed", "0")),
         previous=fields.get("previous", ""),
+        resumes=fields.get("resumes") == "1",
     )
 
 

@@ -45,10 +45,12 @@ class Turns(StoreBase):
         sent = [message_id, text, "1" if literal else "0", origin, fingerprint(text, literal), tail]
         return await self._begin("attach" if attach else "new", session_id, sent, idempotency_key)
 
-    async def retry(self, session_id: str, *, idempotency_key: str | None = None) -> Begun:
-        """Begin a new attempt for the last user message; check and claim are one. Raises NotFound,
-        TurnInFlight, NoRetryableTurn."""
-        return await self._begin("retry", session_id, ["", "", "", "", "retry", ""], idempotency_key)
+    async def retry(self, session_id: str, *, resume: bool = False, idempotency_key: str | None = None) -> Begun:
+        """Begin a new attempt for the last user message, from its start or (``resume``) from where the last
+        attempt was cut off; check and claim are one. Raises NotFound, TurnInFlight, NoRetryableTurn;
+        IdempotencyMismatch where the key came with the other kind."""
+        how = "resume" if resume else "rerun"
+        return await self._begin("retry", session_id, ["", "", "", "", how, ""], idempotency_key)
 
     async def _begin(self, mode: str, session_id: str, sent: list[str], key: str | None) -> Begun:
         bounds = self.bounds

@@ -11,7 +11,7 @@ from tests.e2e.door import Door
 
 CONFIG = """
 [runner]
-lease_s = 2.0
+lease_s = 6.0
 
 [agents.echo]
 transport = "scripted"

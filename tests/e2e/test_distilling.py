@@ -61,7 +61,7 @@ class Routes:
         }
         return hub_config(
             plugins=PluginsConfig(enabled=("distiller",)),
-            runner=RunnerConfig(lease_s=2.0),
+            runner=RunnerConfig(lease_s=6.0),
             policies={"private": PolicyConfig(sensitive=True)},
             distiller={"route": "cheap", "routes": routes, **distiller},
         )

@@ -17,7 +17,7 @@ CONFIG = """
 enabled = ["sdk"]
 
 [runner]
-lease_s = 2.0
+lease_s = 6.0
 
 [agents.echo]
 transport = "scripted"

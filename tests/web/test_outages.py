@@ -47,6 +47,7 @@ def test_a_killed_hub_is_told_of_and_what_became_of_the_turn_is_shown_when_it_is
     expect(me.page.locator("#connection")).to_be_hidden()
     expect(me.ended(1).locator(".failed code")).to_have_text("owner_lost")
     expect(me.turns.first.locator(".text")).to_contain_text("cut off here")
+    expect(me.page.get_by_role("button", name="Go on where it stopped")).to_be_visible()
     me.page.get_by_role("button", name="Try again").click()
     expect(me.ended(2).locator(".text")).to_contain_text("word199")
     expect(me.box).to_have_value("half a thought")

@@ -15,6 +15,7 @@ from hub.front.problems import ResumeUnsupported
 from hub.front.services import Services
 from hub.front.turns import answer, attach, begin_able, steered
 from hub.store.records import Begun
+from hub.transport import Capability
 
 _TRIES: Final = 5
 _STOP_EXTRA_S: Final = 10.0
@@ -105,6 +106,11 @@ async def _queue(
     raise busy
 
 
+def _can(services: Services, agent: str, capability: Capability) -> bool:
+    shown = next((one for one in services.agents() if one.name == agent), None)
+    return shown is not None and capability in shown.capabilities
+
+
 async def _steer(
     call: Call[views.NewMessage, Any],
     name: str,
@@ -113,8 +119,7 @@ async def _steer(
     begin: Callable[[], Awaitable[Begun]],
 ) -> Outcome:
     """Give the message to the running turn, where its transport takes any."""
-    shown = next((one for one in call.services.agents() if one.name == agent), None)
-    if shown is None or "steer" not in shown.capabilities:
+    if not _can(call.services, agent, "steer"):
         raise SteerUnsupported(
             f"Agent {agent!r} takes no words into a running turn. Use on_busy `queue` or `interrupt`.",
             **busy.facts,
@@ -169,9 +174,10 @@ async def retry(call: Call[views.Retry, Any]) -> Outcome:
     name = session_id(call.path["id"])
     key = idempotency_key(call.headers)
     agent = await begin_able(call.services, name)
-    if call.body.mode == "resume":
-        raise ResumeUnsupported("This agent cannot go on where it stopped. Use mode `rerun`.")
-    return await answer(call, await call.services.store.retry(name, idempotency_key=key), agent)
+    resume = call.body.mode == "resume"
+    if resume and not _can(call.services, agent, "resume"):
+        raise ResumeUnsupported(f"Agent {agent!r} cannot go on where it stopped. Use mode `rerun`.")
+    return await answer(call, await call.services.store.retry(name, resume=resume, idempotency_key=key), agent)
 
 
 @operation(

@@ -45,7 +45,11 @@ export const create = (agent) => attempt(() => underOneKey(`create ${agent}`, as
   location.hash = made.id;
 }));
 
-export const retry = () => attempt(() => underOneKey(`retry ${state.id}`, (key) => api.retry(state.id, key)));
+const newAttempt = (mode) => () => attempt(() => underOneKey(`${mode} ${state.id}`, (key) => api.retry(state.id, mode, key)));
+
+export const retry = newAttempt("rerun");
+
+export const resume = newAttempt("resume");
 
 export const interrupt = () => attempt(() => api.interrupt(state.id));
 

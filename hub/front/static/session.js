@@ -38,6 +38,12 @@ export class Session {
     this.queue = place < 0 ? [...this.queue, message] : this.queue.with(place, message);
   }
 
+  // Whether the agent had the last message, so that it can go on with it.
+  get began() {
+    const message = this.items().filter((item) => item.kind === "user").at(-1);
+    return ["submitted", "queued"].includes(message?.delivery?.verdict);
+  }
+
   // Whether the last message may be tried again: no completed turn follows it, and none runs.
   get retryable() {
     if (this.turn) return false;

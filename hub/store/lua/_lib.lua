@@ -86,16 +86,16 @@ end
 
 -- Start a turn: the one place that writes a registry entry. `tail` is the rest of the user message's body,
 -- or false for a retry. `message`: id, text, literal, origin, fingerprint.
-local function start_turn(tid, attempt, message, tail, ring_ms)
+local function start_turn(tid, attempt, message, tail, ring_ms, resumes)
   local first
   if tail then first = emit(tid, 'user_message', true, true, head(tid) .. ',' .. tail) end
   local started = emit(tid, 'turn_started', true, true,
-    head(tid) .. ',"attempt":' .. int(attempt) .. ',"message_id":"' .. message.id .. '"}')
+    head(tid) .. ',"attempt":' .. int(attempt) .. ',"message_id":"' .. message.id .. '"' .. (resumes and ',"resumes":true}' or '}'))
   first = first or started
   redis.call('HSET', turn_key, 'id', tid, 'state', 'queued', 'started_at', at, 'attempt', int(attempt),
     'message_id', message.id, 'text', message.text, 'literal', message.literal, 'origin', message.origin,
     'fingerprint', message.fingerprint, 'first', first, 'batch', '0', 'fence', '', 'runner', '',
-    'asks', '', 'open', '', 'answers', '', 'steers', '', 'steering', '')
+    'resumes', resumes and '1' or '', 'asks', '', 'open', '', 'answers', '', 'steers', '', 'steering', '')
   redis.call('HSET', last_key, 'message_id', message.id, 'text', message.text, 'literal', message.literal,
     'origin', message.origin, 'fingerprint', message.fingerprint, 'attempt', int(attempt), 'done', '0')
   redis.call('ZADD', leases_key, int(now + ring_ms), sid)

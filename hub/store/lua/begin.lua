@@ -1,6 +1,6 @@
 -- Begin a turn, or say who runs. The losing caller writes nothing, not even its own message.
 -- ARGV: 4 mode (new | attach: a losing caller's key stands for the running turn from then on | retry)
---       5 turn id  6 message id  7 text  8 literal  9 origin  10 fingerprint
+--       5 turn id  6 message id  7 text  8 literal  9 origin  10 fingerprint (of a retry: rerun | resume)
 --       11 rest of the user message's body  12 idempotency key or ''  13 its time to live, seconds
 --       14 how many keys are kept  15 milliseconds until a turn that nobody took is rung again
 local mode, tid, key = ARGV[4], ARGV[5], ARGV[12] ~= '' and 'key:' .. ARGV[12] or ''
@@ -41,7 +41,7 @@ if mode == 'retry' then
   attempt, tail = tonumber(last[6]) + 1, false
 end
 
-local first = start_turn(tid, attempt, message, tail, tonumber(ARGV[15]))
+local first = start_turn(tid, attempt, message, tail, tonumber(ARGV[15]), mode == 'retry' and ARGV[10] == 'resume')
 if key ~= '' then
   remember_request(key, ARGV[10] .. ' ' .. tid .. ' ' .. message.id .. ' ' .. int(attempt) .. ' ' .. first,
     ARGV[13], tonumber(ARGV[14]))

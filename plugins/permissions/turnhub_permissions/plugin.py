@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from hub import AskRequest, ConfigError, Policies, PolicyBundle, Resolution, SessionInfo, hookimpl
 from turnhub_permissions.builtin import builtin_bundles
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
     from turnhub_permissions.engine import Engine
     from turnhub_permissions.judge import Judgement
+
+_READS: Final = "reads"
 
 
 class Permissions:
@@ -42,6 +46,16 @@ class Permissions:
         if request.kind != "permission" or self._engine is None:
             return None
         return await asyncio.to_thread(resolution, self._engine, session, request)
+
+    @hookimpl
+    async def only_reads(self, session: SessionInfo, tool: str, input: Mapping[str, Any]) -> bool | None:
+        """Whether the bundle ``reads`` allows the call; None without policies."""
+        if self._engine is None:
+            return None
+        request = AskRequest(kind="permission", tool=tool, input=dict(input), source="hub")
+        reading = replace(session, policy=_READS)
+        found = await asyncio.to_thread(resolution, self._engine, reading, request)
+        return found is not None and found.verdict == "allow"
 
     @hookimpl
     def register_commands(self, group: click.Group) -> None:

@@ -35,6 +35,7 @@ SHOP: Final = Path(__file__).with_name("shop.py")
 PLAN_FILE: Final = "where plans go"
 _PLANS: Final = re.compile(r"[\w/.-]+/plans/[\w.-]+\.md")
 _ECHO: Final = re.compile(r"echo (\S+) >> ran")
+_SCENE: Final = re.compile(r"SCENE (\d+)")
 QUICK_S: Final = 1.5
 
 
@@ -106,11 +107,14 @@ class Claude:
         return f"SCENE {len(self._scenes) - 1}"
 
     def _play(self, exchange: Exchange) -> Reply:
-        _, _, number = exchange.text.partition("SCENE ")
-        steps = self._scenes[int(number)] if number.isdigit() else ()
-        if exchange.number >= len(steps):
+        found = _SCENE.search(exchange.text)
+        steps = self._scenes[int(found[1])] if found else ()
+        done = exchange.number
+        if steps and "a person says that it" in exchange.text:  # it believes what it is told of the last call
+            done += len(steps) - ("it did not run" in exchange.text)
+        if done >= len(steps):
             return reply("Done.")
-        return reply(*(Use(call["tool"], self._given(call["input"])) for call in steps[exchange.number]))
+        return reply(*(Use(call["tool"], self._given(call["input"])) for call in steps[done]))
 
     def _given(self, given: Json) -> Json:
         """A call's input, with the place where this agent wants its plan written: its requests say so."""
@@ -308,7 +312,7 @@ def _agent(actor: Claude, home: Path, more: Mapping[str, Any]) -> str:
 
 
 @asynccontextmanager
-async def staged(*, lease_s: float = 2.0) -> AsyncIterator[Stage]:
+async def staged(*, lease_s: float = 6.0) -> AsyncIterator[Stage]:
     """A hub with a scripted agent, one behind the SDK, one in a terminal with hooks, one by keys alone."""
     folder = Path(tempfile.mkdtemp(prefix="th-"))
     socket = str(folder / "tmux")

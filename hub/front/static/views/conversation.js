@@ -1,7 +1,8 @@
 // The conversation: what was said, turns, notices, and what waits to be said. It stays at its end while one is there.
 
-import { retry } from "/actions.js";
+import { resume, retry } from "/actions.js";
 import { $, button, growText, h, keyed, setText } from "/dom.js";
+import { state } from "/state.js";
 import { visible } from "/words.js";
 import { queuedView, standsView } from "/views/queue.js";
 import { turnView } from "/views/turn.js";
@@ -39,7 +40,7 @@ function make(item) {
   if (item.kind === "assistant") return turnView(item);
   if (item.kind === "queued") return queuedView(item);
   if (item.kind === "stands") return standsView();
-  if (item.kind === "retry") return { element: h("p", { class: "row" }, button("Try again", retry)), update() {} };
+  if (item.kind === "retry") return retryView();
   return noticeView();
 }
 
@@ -58,11 +59,22 @@ function draw({ session, id, missing }) {
   const entries = all.map((item, index) => [`${session.id} ${keyOf(item, index)}`, item]);
   for (const message of session.queue) entries.push([`queued ${message.message_id}`, message]);
   if (session.queue.length && !session.turn) entries.push([`stands ${session.id}`, STANDS]);
-  if (session.retryable) entries.push([`retry ${session.id}`, RETRY]);
+  if (session.retryable) entries.push([`retry ${session.id}`, { kind: "retry", began: session.began }]);
   keyed(items, entries, make);
 }
 
-const RETRY = { kind: "retry" };
+function retryView() {
+  const onward = button("Go on where it stopped", resume);
+  onward.title = "Asks you first about calls of which nobody knows whether they ran.";
+  return {
+    element: h("p", { class: "row" }, button("Try again", retry), onward),
+    update({ began }) {
+      const agent = state.agents.find(({ name }) => name === state.session?.about.agent);
+      onward.hidden = !(began && agent?.capabilities.includes("resume"));
+    },
+  };
+}
+
 const STANDS = { kind: "stands" };
 const ORIGINS = { keyboard: "typed at the agent's own keyboard", queue: "had waited" };
 const VERDICTS = { submitted: "delivered", queued: "in the agent's own queue", staged: "in the agent's input box, not sent",
