@@ -15,6 +15,7 @@ from turnhub_tmux.typist import PaneTypist, Seen, seen_in
 
 _CLOSES_S: Final = 5.0
 _LOOK_S: Final = 0.1
+_BACK_S: Final = 0.8
 _EAVES: Final = "▔"
 _NOTHING: Final = "(The command showed nothing.)"
 _LEFT: Final = "(The agent has left. The next message starts it anew.)"
@@ -53,9 +54,10 @@ class Shown:
         return "\n\n".join([*parts, _LEFT] if gone else parts)
 
 
-async def close_panel(turn: TurnContext, typist: PaneTypist) -> None:
-    """Close what the command has opened, and see it go. The key is pressed once: a second one, heard after the
-    panel has gone, would be a key for the composer."""
+async def close_panel(turn: TurnContext, typist: PaneTypist, words: str) -> None:
+    """Close what the command has opened, and see it go; ``words`` are the command's own. The key is pressed once:
+    a second one, heard after the panel has gone, would be a key for the composer. It is the agent's key for "stop"
+    as well, upon which it may put what it was at into its composer again: that is taken away."""
     with suppress(HubError, TimeoutError):  # whoever has the pane sees what is open there
         async with asyncio.timeout(_CLOSES_S), turn.exclusive(typist.place) as hold:
             pressed = False
@@ -64,6 +66,22 @@ async def close_panel(turn: TurnContext, typist: PaneTypist) -> None:
                     hold.check()
                     pressed = await typist.press("Escape", sight=sight)
                 await asyncio.sleep(_LOOK_S)
+            if pressed and _is(sight := await _put_back(typist, sight), words):
+                hold.check()
+                await typist.clear(sight)
+
+
+async def _put_back(typist: PaneTypist, sight: Sight) -> Sight:
+    """The sight once something stands in the composer, or after a moment."""
+    deadline = asyncio.get_running_loop().time() + _BACK_S
+    while not sight.draft and asyncio.get_running_loop().time() < deadline:
+        await asyncio.sleep(_LOOK_S)
+        sight = await typist.look()
+    return sight
+
+
+def _is(sight: Sight, words: str) -> bool:
+    return sight.draft_whole and "".join(sight.draft.split()) == "".join(words.split())
 
 
 def _absent(sight: Sight) -> bool:

@@ -297,7 +297,7 @@ class Run:
             return found
         if not gone:
             self._shown.look(self._sight, self._whose.words, written=self._senses.tail is not None)
-            await close_panel(self._turn, self._typist)
+            await close_panel(self._turn, self._typist, self._whose.words)
             await self._drain()
         await self._turn.emit(Text(block=self._story.block(), text=self._shown.text(gone=gone)))
         return Completed()
