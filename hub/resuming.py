@@ -8,7 +8,8 @@ whether, or how far, it ran. Where it may have changed something that is a quest
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct, field
@@ -16,11 +17,14 @@ from msgspec import Struct, field
 from hub.asks import SKIPPED, AskRequest
 from hub.events import (
     AnyEvent,
+    Ask,
     AskOpened,
     AskSettled,
     MessageDelivered,
     Question,
     QuestionOption,
+    Reasoning,
+    Text,
     ToolFinished,
     ToolStarted,
     TurnFailed,
@@ -50,7 +54,8 @@ _OUTCOMES: Final[Mapping[str, str]] = {
     "": _UNSURE,
 }
 _AGAIN: Final = "it has no result, and changes nothing: run it again if you need it."
-_SUBJECTS: Final = ("command", "file_path", "path", "url", "query")
+_MENTION: Final = re.compile(r"(?<!\S)@")
+_ESCAPED: Final = r"\\u0040"
 _LONGEST: Final = 400
 _UNSETTLED: Final = ("unknown", "interrupted")
 _TAKEN: Final = ("submitted", "queued")
@@ -67,16 +72,22 @@ class Doubt(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """The call in a line."""
-        told = next((str(self.input[key]) for key in _SUBJECTS if isinstance(self.input.get(key), str)), None)
-        told = told if told is not None else json.dumps(self.input, ensure_ascii=False, sort_keys=True)
-        return f"{self.name}: {told if len(told) <= _LONGEST else told[:_LONGEST] + '…'}"
+        """The call in one line: its command, or its whole input; nothing in it can pass for a line of its own, or
+        for a mention of a file."""
+        command = self.input.get("command")
+        plain = isinstance(command, str) and command.isprintable()
+        told = str(command) if plain else json.dumps(self.input, ensure_ascii=False, sort_keys=True)
+        return f"{self.name}: {_MENTION.sub(_ESCAPED, _shortened(told))}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 
 class CutOff(Struct, frozen=True, kw_only=True):
     """What is known of the earlier attempts at a message. ``taken``: the agent had the message; without that
-    there is nothing to go on from. ``doubts`` are those of the last attempt that had any say in it, ``answered``
-    what persons have said about such calls, by the question's text."""
+    there is nothing to go on from. ``doubts`` are the calls of which it was not told anything since; ``answered``:
+    what persons have said of them, by the call's id."""
 
     taken: bool = False
     cut: Cut = "unknown"
@@ -87,71 +98,112 @@ class CutOff(Struct, frozen=True, kw_only=True):
 
 def cut_off(events: Iterable[AnyEvent | Unknown], message_id: str) -> CutOff:
     """What the log tells about the attempts at message ``message_id`` so far."""
+    told = _Told()
     turns: set[str] = set()
-    begun: dict[str, Doubt] = {}
-    asked: set[str] = set()
-    answered: dict[str, str] = {}
-    taken, why = False, ""
-    cut: Cut = "unknown"
     for event in events:
         if isinstance(event, TurnStarted) and event.message_id == message_id:
             turns.add(event.turn_id)
-        if isinstance(event, Unknown) or getattr(event, "turn_id", None) not in turns:
-            continue
+        if not isinstance(event, Unknown) and getattr(event, "turn_id", None) in turns:
+            told.hear(event)
+    doubts = tuple(told.begun.values())
+    return CutOff(taken=told.taken, cut=told.cut, why=told.why, doubts=doubts, answered=told.answered)
+
+
+class _Told:
+    """What the attempts at one message tell, event by event."""
+
+    def __init__(self) -> None:
+        self.taken = False
+        self.cut: Cut = "unknown"
+        self.why = ""
+        self.begun: dict[str, Doubt] = {}
+        self.answered: dict[str, str] = {}
+        self._asked: dict[str, Ask] = {}
+        self._had: str | None = None  # the turn in which the agent had the message last
+
+    def hear(self, event: AnyEvent) -> None:
         match event:
             case MessageDelivered(message_id=None) if event.verdict in _TAKEN:
-                taken = True
+                self._has_it(event.turn_id)
             case ToolStarted():
-                begun[event.tool_id] = Doubt(tool_id=event.tool_id, name=event.name, input=event.input)
+                self._has_it(event.turn_id)
+                self.begun[event.tool_id] = Doubt(tool_id=event.tool_id, name=event.name, input=event.input)
+            case Text() | Reasoning():
+                self._has_it(event.turn_id)
             case ToolFinished() if event.status not in _UNSETTLED:
-                begun.pop(event.tool_id, None)
-            case TurnFailed():
-                cut, why = "failed", event.code
-            case TurnInterrupted():
-                cut, why = "interrupted", event.by
-            case AskOpened() if event.ask.tool == RESUME:
-                asked.add(event.ask.id)
-            case AskSettled() if event.ask_id in asked and event.by.kind == "person":
-                answered |= event.answers or {}
+                self.begun.pop(event.tool_id, None)
+            case TurnFailed() if event.turn_id == self._had:
+                self.cut, self.why = "failed", event.code
+            case TurnInterrupted() if event.turn_id == self._had:
+                self.cut, self.why = "interrupted", event.by
+            case AskOpened():
+                self._asks(event.ask)
+            case AskSettled() if event.by.kind == "person" and (ask := self._asked.get(event.ask_id)):
+                self.answered |= answers_of(ask.questions, ask.input, event.answers, event.response)
             case _:
-                continue
-    return CutOff(taken=taken, cut=cut, why=why, doubts=tuple(begun.values()), answered=answered)
+                return
+
+    def _has_it(self, turn_id: str) -> None:
+        """The agent has the message, and with it what is known of calls before: they are no doubts any more."""
+        if self._had != turn_id:
+            self.begun.clear()
+            self.answered.clear()
+        self.taken, self._had = True, turn_id
+
+    def _asks(self, ask: Ask) -> None:
+        if ask.tool == RESUME:
+            self._asked[ask.id] = ask
+        elif ask.kind == "question":  # the call is the question itself: it changes nothing
+            for doubt in [one for one in self.begun.values() if one.name == ask.tool]:
+                del self.begun[doubt.tool_id]
 
 
-def question_about(doubts: Iterable[Doubt]) -> AskRequest | None:
+def answers_of(
+    questions: Sequence[Question],
+    given: Mapping[str, Any],
+    answers: Mapping[str, str] | None,
+    response: str | None,
+) -> dict[str, str]:
+    """What was said of each call, by its id: ``given`` is the input of the ask, which names the calls in the order
+    of ``questions``. One word about all of them is said of each."""
+    calls = given.get("calls", ())
+    named = zip(questions, calls, strict=False)
+    found = {call["tool_id"]: response or (answers or {}).get(question.question) for question, call in named}
+    return {tool_id: words for tool_id, words in found.items() if words is not None}
+
+
+def question_about(doubts: Sequence[Doubt]) -> AskRequest | None:
     """The one ask about all of them; None where there is nothing to ask."""
-    asked = questions_of(doubts)
-    if not asked:
+    if not doubts:
         return None
     return AskRequest(
         kind="question",
         tool=RESUME,
-        subject="; ".join(doubt.words for doubt in asked.values())[:_LONGEST],
-        input={
-            "calls": [{"tool_id": one.tool_id, "name": one.name, "input": one.input} for one in asked.values()]
-        },
-        questions=tuple(Question(question=text, header="Did it run?", options=_OPTIONS) for text in asked),
+        subject=_shortened("; ".join(doubt.words for doubt in doubts)),
+        input={"calls": [{"tool_id": one.tool_id, "name": one.name, "input": one.input} for one in doubts]},
+        questions=tuple(
+            Question(question=text, header="Did it run?", options=_OPTIONS) for text in _texts(doubts)
+        ),
         rationale="The turn was cut off while this was under way. Nobody knows whether it ran, and it may have "
         "changed something.",
         source="hub",
     )
 
 
-def questions_of(doubts: Iterable[Doubt]) -> dict[str, Doubt]:
-    """Each doubt by the text of its question. Two calls of the same words are told apart by number."""
-    found: dict[str, Doubt] = {}
+def _texts(doubts: Iterable[Doubt]) -> list[str]:
+    """The text of each one's question. Two calls of the same words are told apart by number."""
+    found: list[str] = []
     for doubt in doubts:
-        text = f"Did this run? {doubt.words}"
-        number = 2
+        text, number = f"Did this run? {doubt.words}", 2
         while text in found:
             text, number = f"Did this run ({number})? {doubt.words}", number + 1
-        found[text] = doubt
+        found.append(text)
     return found
 
 
 def told_to_go_on(cut: CutOff, harmless: Iterable[Doubt], answers: Mapping[str, str], message: str) -> str:
     """The words with which the agent is told to go on. ``harmless``: calls without a result that change nothing;
-    ``answers`` are a person's, by the question's text; ``message`` is the one that it was at work on."""
+    ``answers`` are a person's, by the call's id; ``message`` is the one that it was at work on."""
     why = {
         "failed": f"Your turn on the message below was cut off (by {cut.why}, which was no fault of yours).",
         "interrupted": "Your turn on the message below was stopped before you were done.",
@@ -159,10 +211,11 @@ def told_to_go_on(cut: CutOff, harmless: Iterable[Doubt], answers: Mapping[str, 
     }[cut.cut]
     parts = [f"{why} Go on where it stopped. What has a result in this conversation is done: do not do it again."]
     changes_nothing = {doubt.tool_id for doubt in harmless}
-    calls = [
-        f"- {doubt.words}: {_AGAIN if doubt.tool_id in changes_nothing else _outcome(answers.get(text, ''))}"
-        for text, doubt in questions_of(cut.doubts).items()
+    outcomes = [
+        _AGAIN if doubt.tool_id in changes_nothing else _outcome(answers.get(doubt.tool_id, ""))
+        for doubt in cut.doubts
     ]
+    calls = [f"- {doubt.words}: {outcome}" for doubt, outcome in zip(cut.doubts, outcomes, strict=True)]
     if calls:
         parts.append("Calls that were under way then:\n" + "\n".join(calls))
     parts.append(f"The message was:\n{message}")
@@ -170,4 +223,4 @@ def told_to_go_on(cut: CutOff, harmless: Iterable[Doubt], answers: Mapping[str, 
 
 
 def _outcome(answer: str) -> str:
-    return _OUTCOMES.get(answer) or f"a person says: {answer}"
+    return _OUTCOMES.get(answer) or f"a person says: {json.dumps(answer, ensure_ascii=False)}"

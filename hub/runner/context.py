@@ -197,6 +197,7 @@ class LiveTurn:
             if await self._writer.persist(lambda: has_moved_on(store, origin)):
                 self.session = msgspec.structs.replace(self.session, inherited={})
         if self._taken.turn.resumes and self.delivered is None:
+            self.adopted = self.adopted and self._delivering.begun  # it may have come no further than the question
             self.message = await self._resuming.message(await self._before(), self._taken.turn.message)
         self._takes_context = "context" in capabilities
         if not self._takes_context:

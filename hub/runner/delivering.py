@@ -39,6 +39,11 @@ class Delivering:
         found = self._writer.tally.delivered
         return None if found is None else Verdict(verdict=found.verdict, proof=found.proof, detail=found.detail)
 
+    @property
+    def begun(self) -> bool:
+        """Whether a runner before this one may have typed the turn's message."""
+        return self._adopted and self._session.memory.get(_TYPING) == self._claim.turn_id
+
     def exclusive(self, place: str) -> AbstractAsyncContextManager[Hold]:
         """The lock of a terminal."""
         return self._services.exclusive.hold(place)
@@ -50,9 +55,8 @@ class Delivering:
     async def message(self, typist: Typist, message: Message) -> Verdict:
         """Type the turn's own message; where another runner had begun to, find out first what became of it.
         Raises CannotConvey, LeaseLost."""
-        begun = self._adopted and self._session.memory.get(_TYPING) == self._claim.turn_id
         delivery = Delivery(typist, message, self._verify(message), self._mark)
-        return await delivery.run(self.exclusive, resumed=begun)
+        return await delivery.run(self.exclusive, resumed=self.begun)
 
     async def _mark(self) -> None:
         """Keep that the message may have been typed, before it is."""

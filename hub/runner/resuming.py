@@ -9,10 +9,10 @@ import msgspec
 import structlog
 
 from hub import hooks
-from hub.asks import Answered, AskRequest, Settlement
+from hub.asks import Answered
 from hub.events import AnyEvent, Unknown
 from hub.plugins import Plugins
-from hub.resuming import CutOff, Doubt, cut_off, question_about, questions_of, told_to_go_on
+from hub.resuming import CutOff, Doubt, answers_of, cut_off, question_about, told_to_go_on
 from hub.runner.asking import Asking
 from hub.transport import Message, SessionInfo
 
@@ -37,23 +37,21 @@ class Resuming:
         harmless = [doubt for doubt in cut.doubts if await self._only_reads(doubt)]
         answers = await self._answers(cut, harmless)
         text = told_to_go_on(cut, harmless, answers, message.text)
-        return msgspec.structs.replace(message, text=text, literal=True)
+        # What is only quoted has nothing in it that acts; what the person had meant to act (`@file`) does.
+        return msgspec.structs.replace(message, text=text, origin="api")
 
     async def _answers(self, cut: CutOff, harmless: Iterable[Doubt]) -> dict[str, str]:
         known = dict(cut.answered)
-        tool_ids = {doubt.tool_id for doubt in harmless}
-        open_ = [
-            doubt
-            for text, doubt in questions_of(cut.doubts).items()
-            if doubt.tool_id not in tool_ids and text not in known
-        ]
-        request = question_about(open_)
+        settled = {*known, *(doubt.tool_id for doubt in harmless)}
+        request = question_about([doubt for doubt in cut.doubts if doubt.tool_id not in settled])
         if request is None:
             return known
         answer = await self._asking.ask(request)
         if isinstance(answer, Answered):
             self.told = answer.ask_id
-            known |= _told(request, answer.settlement)
+            settlement = answer.settlement
+            response = settlement.response if settlement.by.kind == "person" else None
+            known |= answers_of(request.questions, request.input, settlement.answers, response)
         return known
 
     async def _only_reads(self, doubt: Doubt) -> bool:
@@ -66,11 +64,3 @@ class Resuming:
             )
             return False
         return bool(said) and all(one.value is True for one in said)
-
-
-def _told(request: AskRequest, settlement: Settlement) -> dict[str, str]:
-    """What a person said of each call; one word about all of them is said of each."""
-    if settlement.response is not None:
-        person = settlement.by.kind == "person"
-        return {one.question: settlement.response for one in request.questions} if person else {}
-    return dict(settlement.answers or {})

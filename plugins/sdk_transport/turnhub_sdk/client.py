@@ -29,6 +29,7 @@ from msgspec import Struct
 from hub import AgentUnavailable
 from turnhub_sdk.cli import MINIMUM, too_old
 from turnhub_sdk.elicitations import Elicit, answer_elicitations
+from turnhub_sdk.joining import uuids_of
 
 # This logger of the SDK puts words of the conversation into its errors, which are told by us, without them.
 logging.getLogger("claude_agent_sdk._internal.query").setLevel(logging.CRITICAL + 1)
@@ -76,6 +77,7 @@ class Client:
         self._pid: int | None = None
         self._leaving = False
         self._sink: Callable[[Item], None] | None = None
+        self._owed: dict[str, None] = {}  # prompts that no result has answered
         self._at_rest = asyncio.Event()
         self._at_rest.set()
 
@@ -154,10 +156,17 @@ class Client:
         if isinstance(message, ResultMessage):
             self.session_id = message.session_id
             self.spent_usd = self.spent_usd if message.total_cost_usd is None else message.total_cost_usd
-            self._at_rest.set()
+            self._pay(message)
         elif isinstance(message, SystemMessage) and message.subtype == "init":
             self.session_id = message.data.get("session_id") or self.session_id
         self._hand_on(message)
+
+    def _pay(self, result: ResultMessage) -> None:
+        """The agent rests once nothing that it was given waits in its own queue any more."""
+        for uuid in uuids_of(result) or list(self._owed)[:1]:
+            self._owed.pop(uuid, None)
+        if not self._owed:
+            self._at_rest.set()
 
     def _hand_on(self, item: Item) -> None:
         if self._sink is not None:
@@ -186,6 +195,7 @@ class Client:
         if literal:
             message["client_composed"] = True
         self._at_rest.clear()
+        self._owed[uuid] = None
         await self._sdk.query(_once(message))
 
     async def interrupt(self) -> None:

@@ -11,7 +11,19 @@ import structlog
 from claude_agent_sdk import ClaudeAgentOptions
 from claude_agent_sdk.types import SystemPromptPreset
 
-from hub import AgentUnavailable, Connection, Ending, Failed, Interrupted, SessionInfo, Status, TurnContext
+from hub import (
+    AgentUnavailable,
+    Connection,
+    Ending,
+    Failed,
+    Interrupted,
+    Message,
+    SessionInfo,
+    Status,
+    SteerUnsupported,
+    TurnContext,
+    Verdict,
+)
 from turnhub_sdk.broker import Broker
 from turnhub_sdk.cli import find_cli, not_logged_in
 from turnhub_sdk.client import Client, ConversationLost, Gone
@@ -39,6 +51,8 @@ class SdkConnection(Connection):
         self._starting: asyncio.Task[tuple[Client, str | None]] | None = None
         self._idle: asyncio.Task[None] | None = None
         self._wanted: asyncio.Event | None = None
+        self._run_now: Run | None = None
+        self._at_work: asyncio.Future[None] | None = None  # of the running turn: done once there is a run of it
         self._log = structlog.get_logger(__name__).bind(session=session.id)
 
     @property
@@ -50,11 +64,14 @@ class SdkConnection(Connection):
         """Run one turn to its end."""
         await self._stop_idling()
         wanted = self._wanted = asyncio.Event()
+        at_work = self._at_work = asyncio.get_running_loop().create_future()
         notice = asyncio.create_task(_noticed(turn, wanted))
         try:
             return await self._run(turn, wanted)
         finally:
-            self._wanted = None
+            self._wanted = self._run_now = self._at_work = None
+            if not at_work.done():
+                at_work.set_result(None)
             notice.cancel()
             self._idle = asyncio.create_task(self._idle_out())
             await asyncio.gather(notice, return_exceptions=True)
@@ -75,7 +92,19 @@ class SdkConnection(Connection):
         client, detail = ready
         login = not_logged_in(self._options)
         run = Run(client, self._broker, turn, wanted, stall_s=self._options.stall_s, login=login, detail=detail)
+        self._run_now = run
+        if self._at_work is not None and not self._at_work.done():
+            self._at_work.set_result(None)
         return await run.play()
+
+    async def steer(self, message: Message) -> Verdict:
+        """Give words to the running turn: the agent takes them between two tools, or when it is done. Raises
+        SteerUnsupported where no turn is at work any more."""
+        if self._at_work is not None:
+            await asyncio.shield(self._at_work)
+        if self._run_now is None:
+            raise SteerUnsupported("No turn is at work here.")
+        return await self._run_now.steer(message)
 
     async def interrupt(self) -> None:
         """Stop the running turn, if there is one."""

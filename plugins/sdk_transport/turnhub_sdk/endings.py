@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from claude_agent_sdk import ResultMessage
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub import Completed, Ending, Failed, Interrupted, Usage
 from turnhub_sdk.texts import clean
@@ -59,6 +60,22 @@ def ending_of(result: ResultMessage, shown: Shown, login: str, spent_before: flo
     if failed is not None:
         return Failed(code=failed.code, message=failed.message, usage=usage, cost_usd=cost)
     return Completed(stop_reason=result.stop_reason or "end_turn", usage=usage, cost_usd=cost)
+
+
+def whole(endings: Sequence[Ending]) -> Ending:
+    """The ending of a turn in which the agent came to an end several times: the first failure sticks, else the
+    last one counts; its usage is all of it, its cost the last one's, which is a sum already."""
+    found = next((one for one in endings if isinstance(one, Failed)), endings[-1])
+    told = [one.usage for one in endings if one.usage is not None]
+    return replace(found, usage=_sum(told), cost_usd=endings[-1].cost_usd)
+
+
+def _sum(told: Sequence[Usage]) -> Usage | None:
+    if not told:
+        return None
+    names = Usage.__struct_fields__
+    columns = {name: [n for one in told if (n := getattr(one, name)) is not None] for name in names}
+    return Usage(**{name: sum(numbers) if numbers else None for name, numbers in columns.items()})
 
 
 def _failure(result: ResultMessage, shown: Shown, login: str) -> Failed | None:

@@ -21,7 +21,8 @@ from claude_agent_sdk import (
 
 from hub import AnyEvent, Ending, Failed, MessageDelivered, Status
 from turnhub_sdk.blocks import Blocks
-from turnhub_sdk.endings import Shown, ending_of, failure
+from turnhub_sdk.endings import Shown, ending_of, failure, whole
+from turnhub_sdk.joining import Joining, uuids_of
 from turnhub_sdk.texts import clean
 from turnhub_sdk.tools import Tools
 
@@ -34,7 +35,8 @@ class TurnMap:
 
     ``ending`` is set when the turn is over. ``login`` says how to log in, ``spent_usd`` what the session had
     cost before, ``detail`` what has to be told with the message's delivery. Set ``stopping`` once the agent was
-    told to stop.
+    told to stop. ``joining``: words that were given to the turn while it ran; the agent goes on to them when it is
+    done with what it is at, or between two tools.
     """
 
     def __init__(self, uuid: str, *, login: str = "", spent_usd: float = 0.0, detail: str | None = None) -> None:
@@ -42,6 +44,7 @@ class TurnMap:
         self.stopping = False
         self.ending: Ending | None = None
         self.session_id: str | None = None
+        self.joining = Joining()
         self._uuid = uuid
         self._login = login
         self._spent = spent_usd
@@ -51,6 +54,7 @@ class TurnMap:
         self._state: str | None = None
         self._result: ResultMessage | None = None
         self._error: tuple[str, str] | None = None
+        self._before: list[Ending] = []
 
     @property
     def delivered(self) -> bool:
@@ -79,10 +83,12 @@ class TurnMap:
         return [*self._acknowledged(message), *self._events(message, now)]
 
     def _acknowledged(self, message: Message) -> Iterator[AnyEvent]:
-        if self._delivered or self._uuid not in _uuids(message):
-            return
-        self._delivered = True
-        yield MessageDelivered(verdict="submitted", proof="sdk", detail=self._detail)
+        if not self._delivered and self._uuid in uuids_of(message):
+            self._delivered = True
+            yield MessageDelivered(verdict="submitted", proof="sdk", detail=self._detail)
+        for one in self.joining.take(message):
+            if one.told:
+                yield MessageDelivered(verdict="submitted", proof="sdk", message_id=one.message_id)
 
     def _events(self, message: Message, now: float) -> Iterator[AnyEvent]:
         match message:
@@ -180,12 +186,18 @@ class TurnMap:
             return  # a helper in the background has come back: the turn that it woke is part of this one
         if (result.terminal_reason or "").startswith("aborted"):
             yield from self.tools.stop(now)
+        if self.joining:  # the agent goes on to what waits
+            self._before.append(ending_of(result, self._shown(), self._login, self._spent))
+            self._blocks.forget()
+            self._error = None
+            return
         self._result = result
         self._rest()
 
     def _ours(self, result: ResultMessage) -> bool:
-        told = _uuids(result)
-        return self._uuid in told or (not told and _origin(result) in (None, "human"))
+        told = uuids_of(result)
+        ours = any(uuid == self._uuid or uuid in self.joining for uuid in told)
+        return ours or (not told and _origin(result) in (None, "human"))
 
     def _rest(self) -> None:
         # "idle" says that nothing more is owed. It follows the result at once, unless a helper still works.
@@ -195,20 +207,12 @@ class TurnMap:
     def finish(self) -> None:
         """Take the result as the end, whatever else may come."""
         if self._result is not None and self.ending is None:
-            self.ending = ending_of(self._result, self._shown(), self._login, self._spent)
+            last = ending_of(self._result, self._shown(), self._login, self._spent)
+            self.ending = whole([*self._before, last])
 
 
 def _origin(result: ResultMessage) -> str | None:
     return result.origin["kind"] if result.origin else None
-
-
-def _uuids(message: Message) -> list[str]:
-    if isinstance(message, SystemMessage):
-        told = message.data.get("user_message_uuids")
-        return list(told) if isinstance(told, list) else []
-    many = getattr(message, "user_message_uuids", None) or []
-    one = getattr(message, "user_message_uuid", None)
-    return [*many, one] if one else list(many)
 
 
 def _retry(data: dict[str, Any]) -> str:

@@ -12,7 +12,18 @@ import structlog
 from claude_agent_sdk import Message, SystemMessage
 from msgspec import Struct
 
-from hub import Ending, Failed, Interrupted, Status, ToolFinished, TurnContext, with_context
+import hub
+from hub import (
+    Ending,
+    Failed,
+    Interrupted,
+    Status,
+    SteerUnsupported,
+    ToolFinished,
+    TurnContext,
+    Verdict,
+    with_context,
+)
 from turnhub_sdk.broker import Broker
 from turnhub_sdk.client import Client, Gone
 from turnhub_sdk.mapping import TurnMap
@@ -53,9 +64,28 @@ class Run:
         self._uuid = str(uuid.uuid4())
         self._map = TurnMap(self._uuid, login=login, spent_usd=client.spent_usd, detail=detail)
         self._items: asyncio.Queue[_Item] = asyncio.Queue()
+        self._taken = asyncio.Event()  # the agent has the message, or never will
+        self._left = False
         self._stalled: Failed | None = None
         self._known: str | None = turn.session.memory.get("sdk_session")
         self._log = structlog.get_logger(__name__).bind(session=turn.session.id, turn=turn.turn_id)
+
+    async def steer(self, message: hub.Message) -> Verdict:
+        """Give words to the agent while it is at work on this turn. Raises SteerUnsupported where it is not,
+        or not any more."""
+        await self._taken.wait()
+        if self._map.over or self._map.stopping or self._left:
+            raise SteerUnsupported("The turn is about to end.")
+        name = str(uuid.uuid4())
+        one = self._map.joining.add(name, message.id)
+        try:
+            await self._client.send(message.text, name, literal=message.literal)
+        except Exception as error:  # noqa: BLE001 - the SDK raises bare Exceptions too
+            self._map.joining.drop(name)
+            self._log.warning("words_failed", error=type(error).__name__)
+            raise SteerUnsupported("Claude Code ended before it took the words.") from None
+        one.told = True
+        return Verdict(verdict="submitted" if one.taken else "queued", proof="sdk")
 
     async def play(self) -> Ending | Gone:
         """Run the turn to its end. Cancelled, it stops the agent first. Gone: the agent ended before it took
@@ -72,6 +102,8 @@ class Run:
 
     async def _leave(self) -> None:
         # Also on the way of a cancellation, hence bounded: whatever ends here, the agent has come to rest.
+        self._left = True
+        self._taken.set()
         await self._broker.end()
         await self._client.halt()
         self._client.attach(None)
@@ -141,7 +173,12 @@ class Run:
         return None
 
     async def _hear(self, message: Message) -> None:
+        waited = bool(self._map.joining)
         events = self._map.feed(message, time.monotonic())
+        if self._map.delivered:
+            self._taken.set()
+        if waited and self._map.stopping and not self._map.over:
+            await self._client.interrupt()  # it has gone on, or is about to, to words that waited
         for event in events:
             await self._turn.emit(event)
         finished = tuple(event.tool_id for event in events if isinstance(event, ToolFinished))

@@ -24,7 +24,7 @@ class SdkTransport(Transport):
 
     name: str = "sdk"
     capabilities: frozenset[Capability] = frozenset(
-        {"interrupt", "resume", "fork", "context", "questions", "permissions"}
+        {"interrupt", "steer", "resume", "fork", "context", "questions", "permissions"}
     )
 
     def __init__(self) -> None:

@@ -18,12 +18,18 @@ _LOOK_S: Final = 0.1
 _BACK_S: Final = 0.8
 _EAVES: Final = "▔"
 _NOTHING: Final = "(The command showed nothing.)"
+_FAREWELLS: Final = ("/exit", "/quit")
 _LEFT: Final = "(The agent has left. The next message starts it anew.)"
 
 
 def is_command(message: Message) -> bool:
     """Whether the agent may act on the message by itself: as at its own keyboard, and begun as a command is."""
     return not message.literal and is_for_agent(message.text)
+
+
+def leaves(message: Message) -> bool:
+    """Whether the agent leaves upon this message, and does not die of it."""
+    return is_command(message) and message.text.strip() in _FAREWELLS
 
 
 class Shown:

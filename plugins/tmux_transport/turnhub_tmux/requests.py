@@ -151,9 +151,15 @@ def is_about(dialog: Dialog, request: AskRequest) -> bool:
     if dialog.kind == "review":
         return request.tool == QUESTION
     if request.tool != QUESTION:
-        return request.tool == f"dialog:{dialog.kind}"
+        return request.tool == f"dialog:{dialog.kind}" and (dialog.kind != "other" or _same_menu(dialog, request))
     shown = folded(f"{dialog.question} {dialog.text}")
     return dialog.kind == "question" and any(_found(one.question, shown) for one in request.questions)
+
+
+def _same_menu(dialog: Dialog, request: AskRequest) -> bool:
+    """A menu of the agent's own is about nothing but what it says of itself."""
+    now = of_dialog(dialog).questions
+    return [(one.header, one.question) for one in request.questions] == [(one.header, one.question) for one in now]
 
 
 def _permits(dialog: Dialog, request: AskRequest) -> bool:

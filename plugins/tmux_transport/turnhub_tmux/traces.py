@@ -55,13 +55,15 @@ def _ending(text: str) -> str:
 class Taking(Struct, frozen=True, kw_only=True):
     """How often, so far, these words were taken: ``taken`` in all, by each witness; ``queued`` of them into the
     agent's own queue; ``known``: at least so often by anybody's account. ``waiting``: how often they are in the
-    queue now; ``worked``: how often they came out of it to be worked on."""
+    queue now; ``worked``: how often they came out of it to be worked on. ``entered``: how often the agent's
+    own list of lines has them, which it keeps of its commands, too, of which nothing else may tell."""
 
     taken: dict[Witness, int]
     queued: dict[Witness, int]
     known: int
     waiting: int = 0
     worked: int = 0
+    entered: int = 0
 
 
 class Traces(Struct, frozen=True, kw_only=True):
@@ -79,6 +81,10 @@ class Traces(Struct, frozen=True, kw_only=True):
         """What is on record about these words."""
         return self.takings.get(_ending(conveyed)) or _NOTHING
 
+    def entered(self, conveyed: str) -> int:
+        """How often these words are in the agent's own list of submitted lines."""
+        return (self.takings.get(conveyed.strip()) or _NOTHING).entered
+
 
 _NOTHING: Final = Taking(taken={}, queued={}, known=0)
 
@@ -91,6 +97,7 @@ class _Count(Struct):
     was_sent: int = 0
     waiting: int = 0
     worked: int = 0
+    entered: int = 0  # by the agent's list of submitted lines
 
     @property
     def known(self) -> int:
@@ -103,6 +110,7 @@ class _Count(Struct):
             known=self.known,
             waiting=self.waiting,
             worked=self.worked,
+            entered=self.entered,
         )
 
 
@@ -130,7 +138,8 @@ class PromptLog:
             case Prompt() | Queue() | Absorbed() if not fact.aside and not self._repeated(fact):
                 self._row(fact)
             case Entered() if is_for_agent(fact.text):
-                self._taken("transcript", fact.text, queued=False)
+                self._frozen = None
+                self._count(fact.text.strip()).entered += 1
             case _:
                 return
 

@@ -24,7 +24,7 @@ from turnhub_tmux.asker import Asker
 from turnhub_tmux.belonging import Belonging
 from turnhub_tmux.bridge.facts import AskOver, Fact, PermissionAsked
 from turnhub_tmux.bridge.listener import Bridge
-from turnhub_tmux.commands_of_agent import Shown, close_panel, is_command
+from turnhub_tmux.commands_of_agent import Shown, close_panel, is_command, leaves
 from turnhub_tmux.handing import Handing, words_of
 from turnhub_tmux.history import History, Typed
 from turnhub_tmux.joining import Joining
@@ -292,7 +292,7 @@ class Run:
 
     async def _command_ended(self, found: Ending) -> Ending:
         """Tell what the command has shown, and close what it has opened."""
-        gone = isinstance(found, Failed) and found.code == "agent_dead"
+        gone = isinstance(found, Failed) and found.code == "agent_dead" and leaves(self._turn.message)
         if not (gone or isinstance(found, Completed)):
             return found
         if not gone:

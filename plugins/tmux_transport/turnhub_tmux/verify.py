@@ -39,6 +39,17 @@ def by_transcript(evidence: Evidence) -> Verdict | None:
     return _by_record(evidence, "transcript")
 
 
+def by_line(evidence: Evidence) -> Verdict | None:
+    """What the agent's own list of submitted lines says of a command, which nothing else may tell of. Only of an
+    agent that was at rest: one at work may have put it into its queue."""
+    before, now, then = _pane(evidence.before), _traces(evidence.after), _traces(evidence.before)
+    if before is None or before.screen.state != "ready" or now is None or then is None:
+        return None
+    if not is_for_agent(evidence.text) or now.entered(evidence.text) <= then.entered(evidence.text):
+        return None
+    return Verdict(verdict="submitted", proof="transcript")
+
+
 def by_pane(evidence: Evidence) -> Verdict | None:
     """What the screen says, by position; None where it proves nothing, or where somebody who knows the words is
     still to be heard, or has told of other words."""
@@ -69,7 +80,7 @@ def _opened(before: Seen | None, after: Seen) -> bool:
     )
 
 
-VERIFIERS: Final[tuple[Callable[[Evidence], Verdict | None], ...]] = (by_hook, by_transcript, by_pane)
+VERIFIERS: Final[tuple[Callable[[Evidence], Verdict | None], ...]] = (by_hook, by_transcript, by_line, by_pane)
 """In order of how far they can be trusted."""
 
 

@@ -76,7 +76,7 @@ def _user(row: Row) -> Iterator[RowFact]:
     stopped = _INTERRUPTED.fullmatch(text.strip())
     if stopped and _text(row, "promptSource") == "":
         yield Interrupted(tool=stopped.group(1) is not None)
-    elif _PRINTED.match(text.strip()):  # before 2.1
+    elif _text(row, "promptSource") == "" and _PRINTED.fullmatch(text.strip()):  # before 2.1
         yield from _printed(text)
     elif _is_said(row, text):
         source = _text(row, "promptSource") or None
