@@ -161,7 +161,7 @@ class UserMessage(TurnEvent, frozen=True, kw_only=True, tag="user_message"):
     origin: Origin = "api"
 
 
-class TurnStarted(TurnEvent, frozen=True, kw_only=True, tag="turn_started", omit_defaults=True):
+class TurnStarted(TurnEvent, frozen=True, kw_only=True, tag="turn_started"):
     """Durable. ``attempt`` counts from 1; a retry or a recovery raises it. ``message_id`` is the message
     that the turn answers; ``resumes``: it goes on where the attempt before was cut off."""
 

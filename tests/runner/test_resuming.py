@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hub.asks import settle
-from hub.events import AskDelivered, AskOpened, By, MessageDelivered, ToolStarted, TurnInterrupted
+from hub.events import AskDelivered, AskOpened, By, MessageDelivered, ToolStarted, TurnInterrupted, TurnStarted
 from hub.resuming import DID_NOT_RUN, RAN
 from hub.store.records import Begun
 from hub.testing.hub import TestHub
@@ -127,5 +127,6 @@ async def test_a_turn_that_came_no_further_than_the_question_is_no_adopted_one(h
         await answer(hub, begun, answers={MAKE: RAN})
         events = await hub.events(begun)
     assert len([event for event in events if isinstance(event, AskOpened)]) == 1
+    assert [event.resumes for event in events if isinstance(event, TurnStarted)] == [True, True]
     assert not transport.turns[-1].adopted
     assert "says that it ran" in transport.turns[-1].message.text

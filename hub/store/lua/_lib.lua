@@ -84,13 +84,18 @@ local function without(list, id)
   return string.sub(list, 1, from - 1) .. string.sub(list, to)
 end
 
+-- Tell that a turn has started, or goes on under another runner; the number of the event.
+local function emit_started(tid, attempt, message_id, resumes)
+  return emit(tid, 'turn_started', true, true, head(tid) .. ',"attempt":' .. int(attempt) .. ',"message_id":"' ..
+    message_id .. '","resumes":' .. (resumes and 'true}' or 'false}'))
+end
+
 -- Start a turn: the one place that writes a registry entry. `tail` is the rest of the user message's body,
 -- or false for a retry. `message`: id, text, literal, origin, fingerprint.
 local function start_turn(tid, attempt, message, tail, ring_ms, resumes)
   local first
   if tail then first = emit(tid, 'user_message', true, true, head(tid) .. ',' .. tail) end
-  local started = emit(tid, 'turn_started', true, true,
-    head(tid) .. ',"attempt":' .. int(attempt) .. ',"message_id":"' .. message.id .. '"' .. (resumes and ',"resumes":true}' or '}'))
+  local started = emit_started(tid, attempt, message.id, resumes)
   first = first or started
   redis.call('HSET', turn_key, 'id', tid, 'state', 'queued', 'started_at', at, 'attempt', int(attempt),
     'message_id', message.id, 'text', message.text, 'literal', message.literal, 'origin', message.origin,

@@ -3,7 +3,7 @@
 -- ARGV: 4 turn id  5 runner  6 lease, milliseconds  7 '1' to adopt  8 milliseconds until rung again
 --       9 request id
 local tid = ARGV[4]
-local held = turn_fields('id', 'state', 'attempt', 'rung', 'message_id', 'reaped')
+local held = turn_fields('id', 'state', 'attempt', 'rung', 'message_id', 'reaped', 'resumes')
 if held[1] ~= tid then return { 'gone' } end
 local deadline = tonumber(redis.call('ZSCORE', leases_key, sid) or '0')
 if deadline > now then
@@ -26,7 +26,7 @@ if ARGV[7] == '1' then
   local attempt = int(tonumber(held[3]) + 1)
   redis.call('HSET', turn_key, 'attempt', attempt)
   redis.call('HSET', last_key, 'attempt', attempt)
-  emit(tid, 'turn_started', true, true, head(tid) .. ',"attempt":' .. attempt .. ',"message_id":"' .. held[5] .. '"}')
+  emit_started(tid, attempt, held[5], held[7] == '1')
   flush()
 end
 return { 'ok', redis.call('HGETALL', turn_key), redis.call('HGETALL', session_key) }
