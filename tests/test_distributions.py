@@ -25,8 +25,8 @@ PROJECTS = [
 EXAMPLES = [path for path in PROJECTS if path.parent.name == "examples"]
 PLUGINS = [path for path in PROJECTS if path.parent.name == "plugins"]
 
-# One worker builds and installs once for all of these tests.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("distributions")]
+# The tests of a file share a worker: it builds and installs once.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 def table(project: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Route, expect
 from hub.testing.process import HubProcess
 from tests.web.visitor import Visitor, Visitors
 
-pytestmark = [pytest.mark.xdist_group("web-answering"), pytest.mark.slow]
+pytestmark = [pytest.mark.slow]
 
 COLOURS = {
     "question": "Which colours?",

@@ -12,8 +12,6 @@ from hub.testing.process import HubProcess
 from tests.web.recording import FOLDER, WRITTEN, Json, durable, lines, shown
 from tests.web.visitor import Visitors
 
-pytestmark = pytest.mark.xdist_group("web-fold_js")
-
 LOGS: list[Json] = [one for path in sorted(FOLDER.glob("*.json")) for one in json.loads(path.read_text())]
 
 _FOLD = """

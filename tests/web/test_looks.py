@@ -14,7 +14,7 @@ from hub.testing.process import HubProcess
 from tests.front.test_rendering import ATTACKS
 from tests.web.visitor import DESK, PHONE, Visitor, Visitors, client
 
-pytestmark = [pytest.mark.xdist_group("web-looks"), pytest.mark.slow]
+pytestmark = [pytest.mark.slow]
 
 EVERYTHING: list[dict[str, Any]] = [
     {"reasoning": "let me think"},

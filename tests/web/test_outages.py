@@ -13,7 +13,7 @@ from hub.testing.process import HubProcess, hub_process
 from tests.web.conftest import CONFIG
 from tests.web.visitor import Visitors, client
 
-pytestmark = [pytest.mark.xdist_group("web-outages"), pytest.mark.slow]
+pytestmark = [pytest.mark.slow]
 
 LONG = {"text": " ".join(f"word{number}" for number in range(200)), "deltas": 200, "every_ms": 15}
 

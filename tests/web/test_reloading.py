@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from hub.testing.process import HubProcess
 from tests.web.visitor import Visitors
 
-pytestmark = [pytest.mark.xdist_group("web-reloading"), pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 RELOADS = 10
 

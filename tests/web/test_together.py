@@ -10,7 +10,7 @@ from playwright.sync_api import Route, expect
 from hub.testing.process import HubProcess
 from tests.web.visitor import PHONE, Visitors, client
 
-pytestmark = [pytest.mark.xdist_group("web-together"), pytest.mark.slow]
+pytestmark = [pytest.mark.slow]
 
 LONG = {"text": " ".join(f"word{number}" for number in range(160)), "deltas": 160, "every_ms": 10}
 WAITS = ({"text": "before"}, {"tool": "Bash", "input": {"command": "ls -la"}, "ask": True, "result": "done"})

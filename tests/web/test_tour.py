@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from hub.testing.process import HubProcess
 from tests.web.visitor import Visitor, Visitors
 
-pytestmark = [pytest.mark.xdist_group("web-tour"), pytest.mark.slow, pytest.mark.real]
+pytestmark = [pytest.mark.slow, pytest.mark.real]
 
 PICTURE = Path(__file__).parents[2] / "docs/images/web-page.png"
 

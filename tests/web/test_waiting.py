@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from hub.testing.process import HubProcess
 from tests.web.visitor import Visitor, Visitors
 
-pytestmark = [pytest.mark.xdist_group("web-waiting"), pytest.mark.slow]
+pytestmark = [pytest.mark.slow]
 
 ASKING = {"tool": "Bash", "input": {"command": "ls"}, "ask": True, "result": "out"}
 

@@ -18,7 +18,6 @@ pytestmark = [
     pytest.mark.real,
     pytest.mark.slow,
     pytest.mark.timeout(120),
-    pytest.mark.xdist_group("asks-store_killed"),
     pytest.mark.skipif(
         shutil.which("tmux") is None or bundled_claude() is None, reason="tmux or Claude Code is not installed"
     ),

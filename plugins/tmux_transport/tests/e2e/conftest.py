@@ -192,7 +192,7 @@ async def making_worlds() -> AsyncIterator[Any]:
 
 
 def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
-    """These need the real agent, and tmux; and a processor to themselves."""
+    """These need the real agent, and tmux."""
     missing = [what for what, there in (("tmux", shutil.which("tmux")), ("claude", bundled_claude())) if not there]
     for item in items:
         if Path(__file__).parent in item.path.parents:
@@ -200,6 +200,5 @@ def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.full)
             item.add_marker(pytest.mark.real)
             item.add_marker(pytest.mark.slow)
-            item.add_marker(pytest.mark.xdist_group(f"tmux-{item.path.stem}"))
             if missing:
                 item.add_marker(pytest.mark.skip(reason=f"not installed: {', '.join(missing)}"))

@@ -17,7 +17,6 @@ pytestmark = [
     pytest.mark.anyio,
     pytest.mark.real,
     pytest.mark.slow,
-    pytest.mark.xdist_group("tmux-matrix"),
     pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
 ]
 
