@@ -13,7 +13,8 @@ def _pattern(delimiter: str) -> str:
     """A regular expression of sed up to its delimiter. In brackets there is neither delimiter nor backslash: seds
     differ about them."""
     d = re.escape(delimiter)
-    return rf"(?:\\.|\[\^?\]?[^\]\[\\\n{d}]*\]|[^\\\[\n{d}])*"
+    named = "" if delimiter == ":" else r"|\[:[a-z]+:\]"
+    return rf"(?:\\.|\[\^?\]?(?:[^\]\[\\\n{d}]{named})*\]|[^\\\[\n{d}])*"
 
 
 def _substitution(delimiter: str) -> str:

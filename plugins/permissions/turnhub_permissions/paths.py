@@ -11,6 +11,7 @@ from msgspec import Struct
 
 Anchor = Literal["cwd", "home", "root", "any"]
 _MOST_PLACES: Final = 512
+_OWN: Final = re.compile(r"/dev/std(?:in|out|err)|/dev/fd(?:/.*)?|/proc/(?:self|thread-self)(?:/.*)?", re.DOTALL)
 
 
 class Resolver(Protocol):
@@ -56,6 +57,8 @@ class Ground(Struct, frozen=True):
         if path == "~" or path.startswith("~/"):
             path = self.home + path[1:]
         full = path if isabs(path) else join(cwd or self.cwd, path)
+        if own := own_path(full):
+            return Place(own, own)
         real = self.resolver.real(full)
         return Place(_normal(full), _normal(real), self.resolver.folds(real))
 
@@ -79,6 +82,19 @@ class Ground(Struct, frozen=True):
     def within(self, place: Place) -> bool:
         """Whether ``place`` is really inside the session's working directory."""
         return _under(place.real, self.real_cwd)
+
+
+def own_path(path: str) -> str | None:
+    """An absolute path as it is written, where it means something else to every process that opens it: it cannot
+    be resolved here. None for all others."""
+    written = re.sub(r"/(?:\.?/)+", "/", path)
+    return next((one for one in (written, _normal(path)) if _OWN.fullmatch(one)), None)
+
+
+def is_own_input(path: str) -> bool:
+    """Whether an absolute path is what a process has open: its input, mostly."""
+    own = own_path(path)
+    return own is not None and re.match(r"/dev/(?:stdin|fd/)|/proc/[\w-]+/fd/", own) is not None
 
 
 def ground(cwd: str, home: str, resolver: Resolver) -> Ground:

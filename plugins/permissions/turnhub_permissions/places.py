@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from fnmatch import translate
+from itertools import pairwise
 from typing import Final
 
 from turnhub_permissions.paths import Ground, Place, glob_escaped
@@ -13,6 +14,7 @@ from turnhub_permissions.tables import Tables
 FREE: Final = frozenset(
     ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/urandom")
 )
+LONGEST_PATTERN: Final = 256  # what is longer is looked at by a person
 _SAMPLES: Final = (
     ".env",
     ".env.local",
@@ -60,6 +62,8 @@ def whole_secret(place: Place, ground: Ground, tables: Tables, *, hidden: bool) 
 def could_be_secret(pattern: str) -> bool:
     """Whether a shell pattern could name a secret file that it does not find now."""
     name = pattern.rpartition("/")[2]
+    if len(name) > LONGEST_PATTERN:
+        return True
     matcher = re.compile(translate(name))
     return any(
         matcher.match(sample) and (sample[0] != "." or name.startswith("."))
@@ -76,6 +80,8 @@ def guarded(place: Place, ground: Ground, tables: Tables) -> str | None:
         for part in path[len(top) :].split("/"):
             if tables.guarded_names.fullmatch(part):
                 return f"{part} decides what is run"
+        if why := _guarded_below(path[len(top) :], tables) or _of_git(path, ground):
+            return why
     return None
 
 
@@ -88,3 +94,32 @@ def root_of_much(places: Iterable[Place], ground: Ground, tables: Tables) -> str
             if top in tables.roots or top in homes or any(home.startswith(top + "/") for home in homes):
                 return top
     return None
+
+
+def _guarded_below(path: str, tables: Tables) -> str | None:
+    """Why writing would change what programs run, by the names of two directories that follow each other."""
+    parts = path.split("/")
+    pairs = (f"{first}/{second}" for first, second in pairwise(parts))
+    return next((f"{pair} decides what is run" for pair in pairs if tables.guarded_names.fullmatch(pair)), None)
+
+
+def _of_git(path: str, ground: Ground) -> str | None:
+    """Why a file would belong to a git directory of its own, whose settings say what git runs."""
+    folder, _, name = path.rpartition("/")
+    if name == "HEAD" or (name.casefold() == "head" and ground.resolver.folds(path)):
+        return "HEAD makes its directory one of git"
+    if name.casefold() == "config" and any(
+        exists(f"{folder}/{one}", ground) for one in ("HEAD", "objects", "refs")
+    ):
+        return f"{folder} may be a directory of git, whose config decides what is run"
+    return None
+
+
+def exists(path: str, ground: Ground) -> bool:
+    """Whether there is something at an absolute path."""
+    return ground.resolver.expand(glob_escaped(path)) != ()
+
+
+def own_git(path: str, ground: Ground) -> bool:
+    """Whether a directory is one of git by itself, without being called so."""
+    return all(exists(f"{path.rstrip('/')}/{one}", ground) for one in ("HEAD", "objects", "refs"))

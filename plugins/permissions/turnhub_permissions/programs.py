@@ -20,7 +20,8 @@ _LISTS: Final = tuple(_KINDS.split())
 class Effects(Struct):
     """What a call does. ``reads`` and ``writes``: words that name files; ``whole``: directories that are read with
     all that is in them; ``opaque``: why it could do more; ``beyond``: why it may not be one that only reads;
-    ``danger``: why it always asks; ``visible``: what is hidden is left out of ``whole``."""
+    ``danger``: why it always asks; ``visible``: what is hidden is left out of ``whole``; ``revisions``: words that
+    name files where they are no revisions."""
 
     reads: list[Word] = field(default_factory=list)
     lists: list[Word] = field(default_factory=list)
@@ -30,6 +31,7 @@ class Effects(Struct):
     beyond: list[str] = field(default_factory=list)
     danger: list[str] = field(default_factory=list)
     visible: bool = False
+    revisions: list[Word] = field(default_factory=list)
 
 
 class Program(Struct, frozen=True):
@@ -85,6 +87,7 @@ class _Scan:
         self._operands: list[Word] = []
         self._seen: set[str] = set()
         self._pattern_given = False
+        self._backup: Word | None = None
         self._recursive = program.settings.get("recursive") == "visible"
         self._out.visible = self._recursive
         self._text_rule = program.settings.get("opaque_text")
@@ -174,6 +177,7 @@ class _Scan:
                 self._out.writes.append(unknown())
             case "in_place":
                 self._seen.add("in_place")
+                self._backup = value or self._backup
                 if value is not None and "/" in value.shown:
                     self._refuse("a backup elsewhere")
             case "optional" | "either":
@@ -236,7 +240,7 @@ class _Scan:
             operands = [word for word in operands if not word.prefix.startswith("+")]
         kind = self._program.operands
         if kind == "script+read":
-            if not self._pattern_given:
+            if not self._pattern_given and not self._seen & set(str(settings.get("no_script", "")).split()):
                 if operands:
                     self._script(operands.pop(0))
                 else:
@@ -251,10 +255,17 @@ class _Scan:
             "edit": (out.writes, operands),
             "write": (out.writes, operands),
             "in+out": (out.writes, operands[1:]),
+            "revisions": (out.revisions, operands),
+            "pages": (
+                out.reads,
+                [word for word in operands if word.text is None or word.tilde or "/" in word.text],
+            ),
         }
         if kind in files:
             target, words = files[kind]
             target += words
+            if kind == "edit" and self._backup is not None:
+                target += [_backup(word, self._backup) for word in operands]
             out.reads += operands if kind == "edit" else operands[:1] if kind == "in+out" else []
         elif kind == "read":
             self._read(operands)
@@ -266,7 +277,9 @@ class _Scan:
     def _plain(self, kind: str, operands: list[Word]) -> None:
         """Operands that name no files."""
         settings = self._program.settings
-        if kind == "none":
+        if kind == "key" and len(operands) == 1 and re.fullmatch(r"[\w-]+\.[\w.-]+", operands[0].text or ""):
+            return
+        if kind in ("none", "key"):
             if operands and not any(
                 self._program.kinds.get(f, "").startswith("operands_with") for f in self._seen
             ):
@@ -308,3 +321,13 @@ def _inside(directory: Word, source: Word) -> Word:
     name = source.text.rstrip("/").rpartition("/")[2]
     path = f"{directory.text.rstrip('/')}/{name}"
     return Word(path, path, path, tilde=directory.tilde)
+
+
+def _backup(edited: Word, suffix: Word) -> Word:
+    """What the copy of a file is called that is edited in place: ``*`` stands for its name."""
+    if edited.text is None or suffix.text is None or edited.pattern:
+        return unknown()
+    folder, slash, name = edited.text.rpartition("/")
+    kept = suffix.text.replace("*", name) if "*" in suffix.text else name + suffix.text
+    path = folder + slash + kept
+    return Word(path, path, path, tilde=edited.tilde)

@@ -18,7 +18,7 @@ from tree_sitter import Language, Node, Parser
 from turnhub_permissions.pieces import WORD_LIKE, WORDS, covered
 from turnhub_permissions.script import Call, Redirect, Script
 from turnhub_permissions.wordreading import SAFE_ARITHMETIC, WordReader
-from turnhub_permissions.words import Word, unknown
+from turnhub_permissions.words import Word, literal, unknown
 
 MOST_BYTES: Final = 32_768
 _MOST_DEPTH: Final = 60
@@ -263,6 +263,8 @@ class _Walk(WordReader):
             self._refuse("a here-document that ends twice")
         if not quoted and re.search(r"`|\$[({\[]|\\", text):
             self._refuse("commands inside a here-document")
+        if not quoted:
+            self._variables.update(re.findall(r"\$(\w+)", text))
         rest: list[tuple[Node, bool]] = []
         for child in node.named_children:
             if child.type in ("heredoc_start", "heredoc_body", "heredoc_end", "file_descriptor"):
@@ -342,7 +344,9 @@ class _Walk(WordReader):
             elif child.type != "word" or self._text(child) not in ("-x", "-r", "-g"):
                 self._refuse("a declaration that cannot be read")
                 self._visit(child, fed=False)
-        self._call((), tuple(names), (), fed=False)
+        shows = not names and all(child.type == "word" for child in node.named_children)
+        words = (literal(self._text(node.children[0])),) if shows else ()
+        self._call(words, tuple(names), (), fed=False)
 
     def _test(self, node: Node) -> None:
         for child in _leaves(node):

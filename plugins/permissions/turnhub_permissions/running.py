@@ -8,16 +8,23 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from turnhub_permissions.paths import is_own_input
 from turnhub_permissions.programs import Effects, effects
 from turnhub_permissions.scene import Scene
-from turnhub_permissions.special import Find, Git, dangers
+from turnhub_permissions.special import Find, Git, archive, dangers
 from turnhub_permissions.unread import Unread
 from turnhub_permissions.words import Word, literal, unknown
 from turnhub_permissions.wrapping import SHELLS, inner_of, shell_script
 
 _SYSTEM: Final = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/opt/homebrew/bin/")
 _FREE_NAMES: Final = ": true false exit return break continue shift wait test set cd read pwd"
+DECLARES: Final = frozenset(("declare", "typeset", "export", "readonly"))
 _FREE: Final = frozenset(_FREE_NAMES.split())
+_GNU_TEXT: Final = """
+grm grmdir gunlink gfind gchmod gchown gchgrp gshred gsed gdd gmv gcp gln gtruncate gtee gxargs genv gcat ghead
+gtail gnice gtimeout gnohup gstdbuf gsort
+"""
+_GNU: Final = frozenset(_GNU_TEXT.split())  # GNU programs, as they are called beside those of the system
 _DELETES: Final = frozenset(("rm", "rmdir", "unlink", "mv", "truncate", "tee", "cp"))
 _MOST_DEPTH: Final = 12
 
@@ -61,6 +68,8 @@ class Commands:
             scene.opaque("an odd name of a program", text)
             return None
         base = text.rpartition("/")[2]
+        if base in _GNU:
+            text, base = text.removesuffix(base) + base[1:], base[1:]
         if "/" not in text or any(text == directory + base for directory in _SYSTEM):
             return "test" if base == "[" else base
         dangers(scene, base, ())
@@ -81,12 +90,14 @@ class Commands:
             scene.opaque("it runs a file in this shell", name)
             if any(word.feeds for word in args):
                 scene.danger("runs what nobody has seen", name)
-        elif name == "set" and not args:
+        elif (name == "set" and not args) or (name in DECLARES and all(word.prefix[:1] == "-" for word in args)):
             scene.danger("shows the environment, with its secrets", name)
         elif name in ("cd", "chdir"):
             self._cd(words, args, repeated=repeated)
         elif name == "find":
             self._find(words, args)
+        elif name == "tar" and (found := archive(args)) is not None:
+            self._known(name, words, found)
         elif name == "git":
             Git(scene).run(words, args)
         elif (program := tables.programs.get(name)) is not None and name not in tables.opaque:
@@ -139,6 +150,9 @@ class Commands:
                 scene.danger("runs what nobody has seen", name)
             else:
                 self._script(found.script.text)
+        elif found.file is not None and is_own_input(found.file.text or ""):
+            scene.run(words, name)
+            scene.danger("runs what is piped into it", name)
         elif found.file is not None:
             self._unread.note(name, words, fed=False)
             if found.file.text is None:

@@ -11,11 +11,20 @@ from msgspec.structs import replace
 
 from turnhub_permissions.acts import Act
 from turnhub_permissions.paths import Ground, Place, glob_escaped
-from turnhub_permissions.places import FREE, could_be_secret, guarded, root_of_much, secret, whole_secret
+from turnhub_permissions.places import (
+    FREE,
+    LONGEST_PATTERN,
+    could_be_secret,
+    guarded,
+    root_of_much,
+    secret,
+    whole_secret,
+)
 from turnhub_permissions.tables import Tables
 from turnhub_permissions.words import UNKNOWN, Word
 
 _LONGEST: Final = 160
+_LONGEST_PATH: Final = 4096  # no system opens longer ones
 
 
 class Scene:
@@ -54,6 +63,8 @@ class Scene:
         """The places that a word names; None where nobody knows."""
         text = word.text
         if text is None or not text:
+            return None
+        if len(text) > _LONGEST_PATH or len(word.pattern or "") > LONGEST_PATTERN:
             return None
         if word.tilde and not (text == "~" or text.startswith("~/")):
             return None

@@ -8,7 +8,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from turnhub_permissions.programs import effects
+from turnhub_permissions.places import own_git
+from turnhub_permissions.programs import Effects, effects
 from turnhub_permissions.scene import Scene
 from turnhub_permissions.tables import Form
 from turnhub_permissions.words import Word, literal, unknown
@@ -66,6 +67,9 @@ def _fits(form: Form, args: Sequence[Word]) -> bool:
     plain = [word.shown for word in args if not word.prefix.startswith("-")]
     if tuple(plain[: len(form.words)]) != form.words:
         return False
+    behind = args[len(form.words) : len(form.words) + 1]
+    if form.unless and behind and behind[0].text in form.unless:
+        return False
     if form.flags and not any(_is_flag(word.shown, flag) for word in args for flag in form.flags):
         return False
     rest = plain[len(form.words) :] + [word.shown for word in args if word.shown == "--"]
@@ -79,8 +83,24 @@ def _is_flag(text: str, flag: str) -> bool:
         return False
     if flag.startswith("--"):
         name = text.partition("=")[0]
-        return flag == name or (len(name) > 3 and flag.startswith(name))
+        return flag == name or (len(name) > 2 and flag.startswith(name))
     return not text.startswith("--") and flag[1] in text[1:]
+
+
+def archive(args: Sequence[Word]) -> Effects | None:
+    """What a call of tar does that makes an archive of what it is given, or lists one; None for all others."""
+    letters = re.fullmatch(r"-?([ct])[zjJv]*f", args[0].text or "") if args else None
+    if letters is None or any(word.text is None or word.prefix.startswith("-") for word in args[2:]):
+        return None
+    files = list(args[1:2])
+    if not files or files[0].text is None or ":" in files[0].text or files[0].pattern:
+        return None
+    if files[0].text.startswith("-") and files[0].text != "-":
+        return None
+    if letters[1] == "t":
+        return Effects(reads=files)
+    written = [] if files[0].text == "-" else files
+    return Effects(reads=list(args[2:]), whole=list(args[2:]), writes=written)
 
 
 class Find:
@@ -169,6 +189,8 @@ class Git:
             or not scene.ground.cwds
         ):
             scene.opaque("git runs what the settings of another directory say", "git")
+        elif any(own_git(cwd, scene.ground) for cwd in scene.ground.cwds):
+            scene.opaque("git runs what the settings of a directory inside this one say", "git")
         name = rest[0].text if rest else "help"
         at = len(scene.acts)
         scene.run((literal("git"), *rest), "git")
@@ -183,6 +205,7 @@ class Git:
             return
         for why in found.opaque:
             scene.opaque(why, f"git {name}")
+        self._files(found)
         if found.beyond:
             scene.acts[at] = replace(scene.acts[at], beyond=found.beyond[0])
             if name == "config":
@@ -190,6 +213,19 @@ class Git:
             self._open(name, rest[1:])
         else:
             self._secrets(rest[1:])
+
+    def _files(self, found: Effects) -> None:
+        """Files that are read: those that flags name, and operands that lie elsewhere, which are no revisions."""
+        scene = self._scene
+        for word in found.reads:
+            scene.read(word)
+        for word in found.revisions:
+            places = scene.places(word)
+            parts = (word.text or "").split("/")
+            elsewhere = word.tilde or parts[0] == "" or ".." in parts
+            if elsewhere or places is None or not all(scene.ground.within(one) for one in places):
+                scene.read(word)
+                scene.read_whole(word)
 
     def _globals(self, rest: list[Word]) -> list[Word]:
         scene = self._scene
@@ -227,7 +263,7 @@ class Git:
         for word in args:
             flag = word.prefix.partition("=")[0]
             if (
-                len(flag) > 5 and any(one.startswith(flag) and kind == "runs" for one, kind in self._kinds.items())
+                len(flag) > 2 and any(one.startswith(flag) and kind == "runs" for one, kind in self._kinds.items())
             ) or flag in ("-x", "--exec"):
                 scene.opaque(f"{flag} makes it run something", f"git {name}")
 

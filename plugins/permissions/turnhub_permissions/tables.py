@@ -22,6 +22,7 @@ class Form(Struct, frozen=True):
     flags: tuple[str, ...]
     starts: tuple[str, ...]
     why: str
+    unless: tuple[str, ...] = ()
 
 
 class Tables(Struct, frozen=True):
@@ -47,6 +48,9 @@ class Tables(Struct, frozen=True):
     assigning: frozenset[str]
     runners: frozenset[str]
     buried: frozenset[str]
+    direct: frozenset[str]
+    marks: frozenset[str]
+    stands: frozenset[str]
     output_flags: frozenset[str]
     safe_variables: frozenset[str]
     special_variables: frozenset[str]
@@ -64,6 +68,7 @@ def load() -> Tables:
             flags=tuple(one.get("flags", "").split()),
             starts=tuple(one.get("starts", "").split()),
             why=one["why"],
+            unless=tuple(one.get("unless", "").split()),
         )
         forms[form.program] = (*forms.get(form.program, ()), form)
     places = dangers["secrets"]["patterns"].split()
@@ -90,6 +95,9 @@ def load() -> Tables:
         assigning=frozenset(dangers["running"]["assigning"].split()),
         runners=frozenset(dangers["running"]["runners"].split()),
         buried=frozenset(dangers["running"]["buried"].split()),
+        direct=frozenset(dangers["running"]["direct"].split()),
+        marks=frozenset(dangers["running"]["marks"].split()),
+        stands=frozenset(dangers["running"]["stands"].split()),
         output_flags=frozenset(dangers["running"]["outputs"].split()),
         safe_variables=frozenset(dangers["environment"]["safe"].split()),
         special_variables=frozenset(dangers["environment"]["special"].split()),

@@ -7,6 +7,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
+from turnhub_permissions.paths import is_own_input
 from turnhub_permissions.scene import Scene
 from turnhub_permissions.special import dangers
 from turnhub_permissions.words import Word, literal
@@ -14,6 +17,8 @@ from turnhub_permissions.wrapping import SHELLS
 
 _ASSIGNS: Final = re.compile(r"[A-Za-z_.][\w.]*[:+?!]*=")
 _LOADER: Final = re.compile(r"ld(?:-linux|-musl|64)?[\w.-]*\.so(?:\.\d+)*")
+_SCRIPT: Final = re.compile(r"[\w./@+][\w./@+-]*\.(?:py|js|mjs|cjs|ts|rb|pl|php|lua|R|exs?|groovy)")
+_INTERPRETERS: Final = frozenset(("python", "node", "nodejs", "perl", "ruby", "php", "lua"))
 _PLAIN: Final = re.compile(r"[\w./+-]+")
 
 
@@ -33,11 +38,13 @@ class Unread:
             scene.opaque("which file it runs depends on where it is", name)
         if base in tables.opaque:
             scene.opaque("it runs what it is told, in ways that are not read here", name)
-        inline = tables.inline.get(re.sub(r"(?<=[a-z])[\d.]+$", "", base)) or tables.inline.get(base)
+        inline = tables.inline.get(_own(base)) or tables.inline.get(base)
         if inline:
             self._inline(name, inline, args, fed=fed)
         if base in tables.forms and any(word.text is None and word.may_be_flag for word in args):
             scene.opaque("a word that is only known when it runs may be a flag", name)
+        if base in ("make", "gmake"):
+            self._directory(name, args)
         self._told_to_run(name, base, args)
         self._buried(base, args)
         self._places(name, args)
@@ -46,7 +53,8 @@ class Unread:
         scene = self._scene
         letters = {flag[1] for flag in flags if re.fullmatch(r"-\w", flag)}
         operand = False
-        for word in args:
+        script = _own(name) in _INTERPRETERS and args and _SCRIPT.fullmatch(args[0].text or "")
+        for word in () if script else args:  # flags behind a script are its own
             text = word.prefix
             operand = operand or not text.startswith("-")
             clustered = re.match(r"-[A-Za-z]+", text) and not operand and letters & set(text[1:])
@@ -56,10 +64,22 @@ class Unread:
                 or any(text.startswith(f) for f in flags if len(f) == 2 and f[0] == "-")
             ):
                 scene.opaque("it runs the text in its arguments", name)
-            if word.feeds:
-                scene.danger("runs what nobody has seen", name)
-        if fed and not any(not word.prefix.startswith("-") for word in args):
+        if any(word.feeds for word in args):
+            scene.danger("runs what nobody has seen", name)
+        operands = [word for word in args if not word.prefix.startswith("-")]
+        if (fed and not operands) or any(is_own_input(word.text or "") for word in operands[:1]):
             scene.danger("runs what is piped into it", name)
+
+    def _directory(self, name: str, args: Sequence[Word]) -> None:
+        """Where make works: inside the working directory it does what it does here."""
+        scene = self._scene
+        for word, after in zip(args, [*args[1:], literal("")], strict=False):
+            found = re.fullmatch(r"(-[A-Za-z]*C|--di[a-z]*)=?(.*)", word.shown, re.DOTALL)
+            if found is None:
+                continue
+            places = scene.places(replace(word, text=found[2], tilde=False) if found[2] and word.text else after)
+            if not places or not all(scene.ground.within(one) for one in places):
+                scene.opaque("it does what another directory says", name)
 
     def _told_to_run(self, name: str, base: str, args: Sequence[Word]) -> None:
         """Flags, assignments and operands that name what is to be run, as many programs call them."""
@@ -90,6 +110,21 @@ class Unread:
                 return
             if runner or text in tables.buried:
                 dangers(scene, text, rest)
+            if runner and (base in tables.direct or tables.marks & {one.shown for one in args[:at]}):
+                self._stands_alone(text, rest)
+
+    def _stands_alone(self, name: str, args: Sequence[Word]) -> None:
+        """Note what speaks against a command behind a runner, as if it stood alone."""
+        scene, tables = self._scene, self._scene.tables
+        known = name in tables.stands or name in tables.inline or _own(name) in tables.inline
+        if not known or name in tables.marks:
+            return
+        at, ground = len(scene.acts), scene.ground
+        self._run((literal(name), *args))
+        scene.ground = ground
+        scene.acts[at:] = [
+            replace(act, kind="note") for act in scene.acts[at:] if act.hard or act.danger or act.opaque
+        ]
 
     def _places(self, name: str, args: Sequence[Word]) -> None:
         """Secrets and what decides what is run, wherever they are named; outputs, where a flag says so."""
@@ -105,3 +140,8 @@ class Unread:
             target = literal(value) if equals else after
             if target is not None and (why := scene.unsafe(target)):
                 scene.danger(why, f"{name} {word.shown}")
+
+
+def _own(name: str) -> str:
+    """A program's name without directory and version."""
+    return re.sub(r"(?<=[a-z])[\d.]+$", "", name.rpartition("/")[2])
