@@ -3,38 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import AsyncIterator
 
 import pytest
-from turnhub_tmux.testing import bundled_claude
 
-from tests.e2e.asks.actors import PLAN_FILE, Play, Scenario, Stage, life, staged, told
+from tests.e2e.asks.actors import PLAN_FILE, Play, Scenario, Stage, life, told
 from tests.e2e.door import Json
 
-pytestmark = [
-    pytest.mark.anyio,
-    pytest.mark.real,
-    pytest.mark.slow,
-    pytest.mark.timeout(120),
-    pytest.mark.skipif(
-        shutil.which("tmux") is None or bundled_claude() is None, reason="tmux or Claude Code is not installed"
-    ),
-]
+pytestmark = pytest.mark.anyio
 ORDER = {"tool": "mcp__shop__order", "input": {}}
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    """The hub runs on asyncio; the stage stands as long as the module."""
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
-async def stage(anyio_backend: str) -> AsyncIterator[Stage]:
-    """The hub and its agents."""
-    async with staged() as stage:
-        yield stage
 
 
 @pytest.fixture(scope="module", params=["sdk", "hooks"])

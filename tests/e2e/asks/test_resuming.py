@@ -6,43 +6,19 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-import shutil
 import signal
 import subprocess
-from collections.abc import AsyncIterator
 from typing import Final
 
 import pytest
-from turnhub_tmux.testing import bundled_claude
 
 from hub.resuming import DID_NOT_RUN, RAN, RESUME
-from tests.e2e.asks.actors import Claude, Play, Stage, append, staged
+from tests.e2e.asks.actors import Claude, Play, Stage, append
 from tests.e2e.door import Json
 
-pytestmark = [
-    pytest.mark.anyio,
-    pytest.mark.real,
-    pytest.mark.slow,
-    pytest.mark.timeout(120),
-    pytest.mark.skipif(
-        shutil.which("tmux") is None or bundled_claude() is None, reason="tmux or Claude Code is not installed"
-    ),
-]
+pytestmark = pytest.mark.anyio
 _MARKS = itertools.count()
 _CODES: Final = {"sdk": "owner_lost", "hooks": "agent_dead"}
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    """The hub runs on asyncio; the stage stands as long as the module."""
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
-async def stage(anyio_backend: str) -> AsyncIterator[Stage]:
-    """The hub and its agents."""
-    async with staged() as stage:
-        yield stage
 
 
 def slow(mark: str) -> Json:

@@ -5,26 +5,15 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import shutil
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Final
 
 import pytest
-from turnhub_tmux.testing import bundled_claude
 
 from hub.tokens import Tokens
-from tests.e2e.asks.actors import QUICK_S, Play, Scenario, Stage, append, life, staged, told
+from tests.e2e.asks.actors import QUICK_S, Play, Scenario, Stage, append, life, told
 
-pytestmark = [
-    pytest.mark.anyio,
-    pytest.mark.real,
-    pytest.mark.slow,
-    pytest.mark.timeout(120),
-    pytest.mark.skipif(
-        shutil.which("tmux") is None or bundled_claude() is None, reason="tmux or Claude Code is not installed"
-    ),
-]
+pytestmark = pytest.mark.anyio
 DEVICES: Final = 50
 PERSON_S: Final = 0.7
 """Seconds that a person takes at least, in which an agent asks about all of its parallel calls."""
@@ -32,19 +21,6 @@ EVERYWHERE: Final = ("scripted", "sdk", "hooks", pytest.param("keys", marks=pyte
 MOSTLY: Final = ("scripted", *(pytest.param(agent, marks=pytest.mark.full) for agent in ("sdk", "hooks", "keys")))
 """Where the real agents show nothing in each run that they do not show elsewhere, too."""
 _MARKS = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    """The hub runs on asyncio; the stage stands as long as the module."""
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
-async def stage(anyio_backend: str) -> AsyncIterator[Stage]:
-    """The hub and its agents."""
-    async with staged() as stage:
-        yield stage
 
 
 @pytest.fixture(scope="module", params=EVERYWHERE)

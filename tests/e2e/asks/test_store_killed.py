@@ -4,30 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
 from collections.abc import AsyncIterator
 
 import pytest
-from turnhub_tmux.testing import bundled_claude
 
 from tests.e2e.asks.actors import Play, Stage, append, life, staged
 
-pytestmark = [
-    pytest.mark.anyio,
-    pytest.mark.real,
-    pytest.mark.slow,
-    pytest.mark.timeout(120),
-    pytest.mark.skipif(
-        shutil.which("tmux") is None or bundled_claude() is None, reason="tmux or Claude Code is not installed"
-    ),
-]
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    """The hub runs on asyncio; the stage stands as long as the module."""
-    return "asyncio"
+pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(scope="module")
