@@ -77,7 +77,12 @@ class Doubt(Struct, frozen=True, kw_only=True):
         command = self.input.get("command")
         plain = isinstance(command, str) and command.isprintable()
         told = str(command) if plain else json.dumps(self.input, ensure_ascii=False, sort_keys=True)
-        return f"{self.name}: {_MENTION.sub(_ESCAPED, _shortened(told))}"
+        return f"{self.name}: {_quoted(_shortened(told))}"
+
+
+def _quoted(text: str) -> str:
+    """Words that are only quoted: no file is mentioned in them."""
+    return _MENTION.sub(_ESCAPED, text)
 
 
 def _shortened(text: str) -> str:
@@ -223,4 +228,4 @@ def told_to_go_on(cut: CutOff, harmless: Iterable[Doubt], answers: Mapping[str, 
 
 
 def _outcome(answer: str) -> str:
-    return _OUTCOMES.get(answer) or f"a person says: {json.dumps(answer, ensure_ascii=False)}"
+    return _OUTCOMES.get(answer) or f"a person says: {_quoted(json.dumps(answer, ensure_ascii=False))}"

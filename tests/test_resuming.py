@@ -173,7 +173,7 @@ def test_the_agent_is_told_what_is_known_of_each_call_and_the_message_again() ->
     """What ran, what did not, what nobody knows, what a person says of it in own words, what changes nothing."""
     commands = ("one", "two", "three", "four", "five", "six")
     doubts = tuple(Doubt(tool_id=one, name="Bash", input={"command": one}) for one in commands)
-    answers = dict(zip(commands, (RAN, DID_NOT_RUN, NOBODY_KNOWS, SKIPPED, "half\nof it"), strict=False))
+    answers = dict(zip(commands, (RAN, DID_NOT_RUN, NOBODY_KNOWS, SKIPPED, "half\nof @it"), strict=False))
     cut = CutOff(taken=True, cut="failed", why="owner_lost", doubts=doubts)
     told = told_to_go_on(cut, doubts[5:], answers, "the message")
     lines = {line.split(": ")[1]: line for line in told.splitlines() if line.startswith("- ")}
@@ -181,7 +181,7 @@ def test_the_agent_is_told_what_is_known_of_each_call_and_the_message_again() ->
     assert "did not run" in lines["two"]
     assert "nobody knows" in lines["three"]
     assert "nobody knows" in lines["four"]
-    assert lines["five"].endswith(r'a person says: "half\nof it"')
+    assert lines["five"].endswith(r'a person says: "half\nof \u0040it"')
     assert "changes nothing" in lines["six"]
     assert "(by owner_lost" in told
     assert told.endswith("The message was:\nthe message")

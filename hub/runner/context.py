@@ -37,7 +37,7 @@ from hub.runner.sound import sound, sound_event
 from hub.runner.writer import Writer
 from hub.store.records import Taken
 from hub.store.store import Store
-from hub.transport import Message, SessionInfo, Verdict
+from hub.transport import TRANSPORT_EVENTS, Message, SessionInfo, Verdict
 from hub.turn import Failed
 from hub.typist import Hold, Typist
 
@@ -126,13 +126,13 @@ class LiveTurn:
             await self._writer.put(Status(state="resumed"), 0)
         self._silence.broken(self._clock())
         await self._writer.put(checked, size)
-        if isinstance(checked, MessageDelivered) and self._resuming.told is not None:
+        if isinstance(checked, MessageDelivered) and checked.message_id is None:
             await self._has_answer(checked)
 
     async def _has_answer(self, delivered: MessageDelivered) -> None:
         """The agent has been told what a person said of the calls that were cut off."""
         ask_id, self._resuming.told = self._resuming.told, None
-        if ask_id is not None and delivered.message_id is None and delivered.verdict in ("submitted", "queued"):
+        if ask_id is not None and delivered.verdict in ("submitted", "queued"):
             await self._asking.delivered(ask_id, None)
 
     async def _without_output(self, event: ToolFinished) -> ToolFinished:
@@ -197,7 +197,8 @@ class LiveTurn:
             if await self._writer.persist(lambda: has_moved_on(store, origin)):
                 self.session = msgspec.structs.replace(self.session, inherited={})
         if self._taken.turn.resumes and self.delivered is None:
-            self.adopted = self.adopted and self._delivering.begun  # it may have come no further than the question
+            began = self._delivering.begun or any(isinstance(event, TRANSPORT_EVENTS) for event in self.shown)
+            self.adopted = self.adopted and began  # it may have come no further than the question
             self.message = await self._resuming.message(await self._before(), self._taken.turn.message)
         self._takes_context = "context" in capabilities
         if not self._takes_context:

@@ -35,6 +35,12 @@ def cut(*tool_ids: str, told: bool = True) -> Act:
     return act
 
 
+async def takes_words_first(turn: TurnContext) -> Ending:
+    """A turn whose agent tells of other words before it tells of the message."""
+    await turn.emit(MessageDelivered(verdict="submitted", proof="sdk", message_id="msg_other"))
+    return await takes(turn)
+
+
 async def takes(turn: TurnContext) -> Ending:
     """A turn whose agent takes the message, and is done."""
     await turn.emit(MessageDelivered(verdict="submitted", proof="sdk"))
@@ -77,14 +83,16 @@ async def test_the_same_call_cut_off_twice_is_asked_about_twice_and_each_answer_
 
 
 async def test_what_began_proves_that_the_agent_had_the_message(hubs: Hubs) -> None:
-    """Also where nothing was told of its delivery: it is not simply said again."""
-    transport = Acting(cut("a", told=False), takes, capabilities=RESUMING)
+    """Also where nothing was told of its delivery: it is not simply said again. News of other words are none of
+    it."""
+    transport = Acting(cut("a", told=False), takes_words_first, capabilities=RESUMING)
     async with hubs(transports=[transport]) as hub:
         session = await hub.session()
         await hub.ending(await hub.send(session, "pay"))
         begun = await resume(hub, session)
-        await answer(hub, begun, response="It ran, and paid.")
-        await hub.ending(begun)
+        opened = await answer(hub, begun, response="It ran, and paid.")
+        events = await hub.events(begun)
+    assert [event.ask_id for event in events if isinstance(event, AskDelivered)] == [opened.ask.id]
     assert 'a person says: "It ran, and paid."' in transport.turns[-1].message.text
 
 
