@@ -7,13 +7,22 @@ from typing import Any
 import pytest
 
 from hub.asks import settle
-from hub.events import AskDelivered, AskOpened, By, MessageDelivered, ToolStarted, TurnInterrupted, TurnStarted
+from hub.events import (
+    AskDelivered,
+    AskOpened,
+    By,
+    MessageDelivered,
+    Text,
+    ToolStarted,
+    TurnInterrupted,
+    TurnStarted,
+)
 from hub.resuming import DID_NOT_RUN, RAN
 from hub.store.records import Begun
 from hub.testing.hub import TestHub
 from hub.transport import Capability, TurnContext
 from hub.turn import Completed, Ending, Failed
-from tests.runner.acting import Act, Acting
+from tests.runner.acting import Act, Acting, forever
 from tests.runner.conftest import Hubs
 
 pytestmark = pytest.mark.anyio
@@ -138,3 +147,25 @@ async def test_a_turn_that_came_no_further_than_the_question_is_no_adopted_one(h
     assert [event.resumes for event in events if isinstance(event, TurnStarted)] == [True, True]
     assert not transport.turns[-1].adopted
     assert "says that it ran" in transport.turns[-1].message.text
+
+
+async def test_a_turn_whose_agent_has_shown_something_is_an_adopted_one(hubs: Hubs) -> None:
+    """Its agent is at work already, also where nothing was told of the delivery: it is not begun afresh."""
+
+    async def works(turn: TurnContext) -> Ending:
+        await turn.emit(Text(block=0, text="Going on."))
+        await forever()
+        return Completed()
+
+    transport = Acting(cut("a"), works, takes, capabilities=RESUMING | {"adopt"})
+    async with hubs(transports=[transport]) as hub:
+        session = await hub.session()
+        await hub.ending(await hub.send(session, "pay"))
+        begun = await resume(hub, session)
+        await answer(hub, begun, answers={MAKE: RAN})
+        await hub.until(begun, Text)
+        await hub.runners[0].stop()
+        hub.add_runner()
+        events = await hub.events(begun)
+    assert len([event for event in events if isinstance(event, AskOpened)]) == 1
+    assert transport.turns[-1].adopted
