@@ -35,6 +35,7 @@ from hub.testing.model_script import (
     Cut,
     Drop,
     Fail,
+    Hold,
     Pause,
     Reply,
     Script,
@@ -78,6 +79,7 @@ class ScriptedModel:
         self._given: OrderedDict[tuple[str, tuple[str, ...]], int] = OrderedDict()
         self._arrived = asyncio.Condition()
         self._closing = asyncio.Event()
+        self._held: set[asyncio.Event] = set()
 
     @property
     def url(self) -> str:
@@ -104,6 +106,11 @@ class ScriptedModel:
         """Stop, and break what is still open."""
         self._closing.set()
         await self._server.close()
+
+    def release(self) -> None:
+        """Let all answers go on that stand at a :class:`Hold` now."""
+        for held in self._held:
+            held.set()
 
     async def wait(self) -> None:
         """Return when the endpoint has stopped."""
@@ -181,6 +188,9 @@ class ScriptedModel:
                 case Pause():
                     if await self._over_within(frame.s, http):
                         return
+                case Hold():
+                    if await self._held_back(http):
+                        return
                 case Cut():
                     if not await self._over_within(frame.after_s, http):
                         await break_connection(http)
@@ -196,6 +206,9 @@ class ScriptedModel:
             match part:
                 case Pause():
                     if await self._over_within(part.s, http):
+                        return False
+                case Hold():
+                    if await self._held_back(http):
                         return False
                 case Cut():
                     await break_connection(http)
@@ -214,9 +227,21 @@ class ScriptedModel:
             return False
         return True
 
-    async def _until_gone(self, http: Request) -> None:
-        """Wait for the client to go away; when the model is closed before, break the connection."""
+    async def _held_back(self, http: Request) -> bool:
+        """Wait for :meth:`release`; True when the client went away, or the model was closed, before."""
+        held = asyncio.Event()
+        self._held.add(held)
+        try:
+            await self._until_gone(http, held)
+        finally:
+            self._held.discard(held)
+        return not held.is_set()
+
+    async def _until_gone(self, http: Request, *others: asyncio.Event) -> None:
+        """Wait for the client to go away, or for one of ``others``; when the model is closed before, break the
+        connection."""
         waits = [asyncio.ensure_future(gone(http.receive)), asyncio.ensure_future(self._closing.wait())]
+        waits += [asyncio.ensure_future(other.wait()) for other in others]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:

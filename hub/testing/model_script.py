@@ -56,6 +56,11 @@ class Stall(Struct, frozen=True, tag="stall"):
     """Nothing more, with the connection open, until the client goes away or the model is closed."""
 
 
+class Hold(Struct, frozen=True, tag="hold"):
+    """Nothing until :meth:`~hub.testing.ScriptedModel.release` is called (or the client goes away), then on: for a
+    test that acts while an answer is under way, however slow the machine is."""
+
+
 class Cut(Struct, frozen=True, tag="cut"):
     """The connection breaks here, in the middle of the answer, ``after_s`` seconds after what stands before
     it: a client that has had no time to read loses that too."""
@@ -63,7 +68,7 @@ class Cut(Struct, frozen=True, tag="cut"):
     after_s: float = 0.05
 
 
-Part: TypeAlias = Say | Think | Use | Pause | Stall | Cut
+Part: TypeAlias = Say | Think | Use | Pause | Stall | Hold | Cut
 
 
 class Reply(Struct, frozen=True, kw_only=True, tag="reply"):

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from msgspec import Struct, field
 
-from hub.testing.model_script import Cut, Exchange, Fail, Pause, Reply, Say, Stall, Think, ToolResult, Use
+from hub.testing.model_script import Cut, Exchange, Fail, Hold, Pause, Reply, Say, Stall, Think, ToolResult, Use
 
 SECRETS: Final = frozenset({"x-api-key", "authorization", "cookie"})
 _META = re.compile(
@@ -135,7 +135,7 @@ def is_side(request: ModelRequest) -> bool:
 
 # -- answers ---------------------------------------------------------------------------------------------
 
-Frame: TypeAlias = bytes | Pause | Stall | Cut
+Frame: TypeAlias = bytes | Pause | Stall | Hold | Cut
 
 
 def _sse(kind: str, **data: Any) -> bytes:
@@ -197,7 +197,7 @@ def frames(answer: Reply, model: str, message_id: str) -> Iterator[Frame]:
     yield _sse("ping")
     index = 0
     for number, part in enumerate(answer.parts):
-        if isinstance(part, Pause | Stall | Cut):
+        if isinstance(part, Pause | Stall | Hold | Cut):
             yield part
             continue
         yield from _block_frames(part, index, f"{message_id}_{number}")

@@ -247,9 +247,11 @@ class FakeTurn:
             elsewhere.add_done_callback(ask.settled_elsewhere)
         try:
             await self._tell()
-            return await ask.answer
+            return await asyncio.shield(ask.answer)  # a cancelled future would cancel whoever looks at it
         except asyncio.CancelledError:
             ask.withdrawn_by_caller = True
+            if ask.open:
+                ask.settle(Withdrawal(reason="turn_ended"))
             raise
 
     async def sourced(self, seen: Mapping[str, Any]) -> tuple[AskRequest, ...]:

@@ -16,7 +16,7 @@ from turnhub_tmux.questions import ASKED, CALLS, SOURCES, by_hook, by_pane, by_t
 from turnhub_tmux.screen.manifest import Manifest
 from turnhub_tmux.screen.reader import read
 from turnhub_tmux.story import Story
-from turnhub_tmux.transcript.facts import Used
+from turnhub_tmux.transcript.facts import Result, Used
 from turnhub_tmux.typist import SEEN, Seen
 
 from hub import Answered, AskRequest, By, HubError, Settlement, WithdrawnAsk, hookimpl
@@ -61,7 +61,7 @@ def shown(pane: Callable[[str], bytes], claude: Manifest) -> Callable[[str], See
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is waited for."""
-    for name in ("_HOOK_S", "_ROW_S", "_TOLD_S"):
+    for name in ("_HOOK_S", "_ROW_S", "_NAMED_S", "_TOLD_S"):
         monkeypatch.setattr(module, name, 0.0)
 
 
@@ -149,6 +149,55 @@ async def test_what_is_over_before_anybody_could_be_asked_is_no_ask(shown: Calla
             await asyncio.sleep(0)
         assert not asker.waiting
     assert turn.asks == []
+
+
+async def test_a_call_that_is_named_late_is_the_one_on_the_screen(
+    shown: Callable[[str], Seen],
+) -> None:
+    """The screen was faster: a page that only the call knows is of the same ask, and its result settles it."""
+    toppings = {"question": "Which toppings?", "header": "Top", "options": [{"label": "Ham"}], "multiSelect": True}
+    colour = {"question": "Which colour?", "header": "Colour", "options": [{"label": "Red"}], "multiSelect": False}
+    page = (
+        " ←  ☒ Top  ☐ Colour  ✔ Submit  →\n\n{}\n\n"
+        " ❯ 1. {}\n   2. Type something.\n   3. Chat about this\n\n Enter to select\n"
+    )
+    first, second = (
+        shown("─" * 90 + "\n" + page.format(*words))
+        for words in (("Which toppings?", "Ham"), ("Which colour?", "Red"))
+    )
+    call = Used(
+        message_id="m", block=0, tool_use_id="t", name="AskUserQuestion", input={"questions": [toppings, colour]}
+    )
+    turn = fake()
+    async with asking(turn) as asker:
+        asker.look(first, hooked=False, written=True)
+        ask = await turn.asked()
+        assert ask.request.tool_id is None
+        for seen in (first, second, second, second):
+            asker.look(seen, (call,), hooked=False, written=True)
+            await asyncio.sleep(0)
+        assert turn.open_asks == [ask]
+        answers = {"Which toppings?": "Ham", "Which colour?": "Red"}
+        asker.result(Result(tool_use_id="t", content="", detail={"answers": answers}))
+        settled = await ask.answer
+        assert isinstance(settled, Answered)
+        assert (settled.settlement.by.kind, settled.settlement.answers) == ("keyboard", answers)
+    assert turn.asks == [ask]
+
+
+async def test_a_transcript_is_given_time_to_name_a_call(
+    shown: Callable[[str], Seen], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dialog of a call that it has not named yet is not asked about by its looks; one that it has is at once."""
+    monkeypatch.setattr(module, "_NAMED_S", 60.0)
+    turn, dialog = fake(), shown("w200-perm-bash")
+    async with asking(turn) as asker:
+        for _ in range(5):
+            asker.look(dialog, hooked=False, written=True)
+            await asyncio.sleep(0)
+        assert turn.asks == []
+        asker.look(dialog, (CALL,), hooked=False, written=True)
+        assert (await turn.asked()).request.tool_id == "t"
 
 
 async def test_two_calls_of_the_same_words_are_two_asks() -> None:

@@ -26,7 +26,7 @@ from turnhub_tmux.bridge.listener import Bridge
 from turnhub_tmux.digest import words
 from turnhub_tmux.keys import Keys
 from turnhub_tmux.open_asks import OpenAsk, begun, inherited, same
-from turnhub_tmux.questions import ASKED, CALLS
+from turnhub_tmux.questions import ASKED, CALLS, call_of
 from turnhub_tmux.requests import (
     START_UP,
     agreed,
@@ -48,7 +48,11 @@ _HOOK_S: Final = 1.5
 _REST_S: Final = 1.0
 _SEEN_S: Final = 3.0
 _ROW_S: Final = 0.4
-"""Seconds in which the transcript may name the call that a dialog on the screen is about."""
+"""Seconds in which a call may be named that a dialog is about, where no transcript is followed."""
+_NAMED_S: Final = 3.0
+"""The same, where one is followed. The screen alone knows one page of several, and not how the call ends."""
+_CALLED: Final = frozenset({"permission", "question", "plan"})
+"""The kinds of dialogs that are about a call."""
 _TOLD_S: Final = 3.0
 """Seconds in which a dialog that went by itself may still be told of by hook or transcript."""
 
@@ -107,18 +111,20 @@ class Asker:
     def result(self, result: Result) -> None:
         """A call has its result: an ask about it is over."""
         for one in self._open:
-            if one.request.tool_id == result.tool_use_id and not one.over.is_set() and not one.answering:
+            if one.known.tool_id == result.tool_use_id and not one.over.is_set() and not one.answering:
                 output = result.detail if isinstance(result.detail, dict) else words(result.content)
-                self._elsewhere(one, by_keyboard(one.request, allowed=not result.denied, output=output))
+                self._elsewhere(one, by_keyboard(one.known, allowed=not result.denied, output=output))
                 one.over.set()
 
     # Seen on the screen
 
-    def look(self, seen: Seen, pending: Iterable[Used] = (), *, hooked: bool) -> None:
-        """What the agent's screen shows now. ``hooked``: its hook is expected to tell of a dialog, too. Sources
-        are asked about it once it has stood there for a moment, and not again before it changes."""
-        dialog = seen.screen.dialog
+    def look(self, seen: Seen, pending: Iterable[Used] = (), *, hooked: bool, written: bool = False) -> None:
+        """What the agent's screen shows now. ``hooked``: its hook is expected to tell of a dialog, too;
+        ``written``: its transcript is. Sources are asked about it once it has stood there for a moment, and not
+        again before it changes."""
+        dialog, calls = seen.screen.dialog, tuple(pending)
         for one in self._open:
+            self._name(one, calls)
             self._seen_again(one, dialog)
         if dialog is not None and self._is_known(dialog):
             self._stands = self._shown = None
@@ -126,8 +132,10 @@ class Asker:
         looks = _looks(seen.screen)
         if self._stands is None or self._stands[0] != looks:
             self._stands, self._shown = (looks, self._clock()), None
-        if self._shown is None and self._clock() - self._stands[1] >= self._patience(dialog, hooked=hooked):
-            self._shown, self._pending = seen, tuple(pending)
+        unnamed = written and dialog is not None and call_of(dialog, calls) is None
+        patience = self._patience(dialog, hooked=hooked, unnamed=unnamed)
+        if self._shown is None and self._clock() - self._stands[1] >= patience:
+            self._shown, self._pending = seen, calls
             self._news.set()
 
     def _is_known(self, dialog: Dialog) -> bool:
@@ -135,12 +143,20 @@ class Asker:
             dialog.kind == "survey"
             or dialog.fingerprint in self._unanswerable
             or any(one.dialog is not None and one.dialog.fingerprint == dialog.fingerprint for one in self._open)
-            or any(is_about(dialog, one.request) for one in self._open)
+            or any(is_about(dialog, one.known) for one in self._open)
         )
 
-    def _patience(self, dialog: Dialog | None, *, hooked: bool) -> float:
+    def _name(self, one: OpenAsk, calls: Iterable[Used]) -> None:
+        """Name the call that an ask is about which the screen alone showed first."""
+        if one.known.tool_id is None and one.dialog is not None:
+            taken = {other.known.tool_id for other in self._open}
+            one.call = call_of(one.dialog, (call for call in calls if call.tool_use_id not in taken))
+
+    def _patience(self, dialog: Dialog | None, *, hooked: bool, unnamed: bool) -> float:
         if any(one.foreign for one in self._open) or (dialog is not None and dialog.kind in START_UP):
             return 0.0
+        if unnamed and dialog is not None and dialog.kind in _CALLED:
+            return _NAMED_S
         return _HOOK_S if hooked else _ROW_S
 
     # What the sources say
@@ -207,7 +223,7 @@ class Asker:
         return next((request for request in inherited(self._turn) if is_about(dialog, request)), None)
 
     def _seen_again(self, one: OpenAsk, dialog: Dialog | None) -> None:
-        if dialog is not None and is_about(dialog, one.request):
+        if dialog is not None and is_about(dialog, one.known):
             one.dialog, one.gone_at = dialog, None
         elif one.dialog is not None and one.asked is None and not one.answering and not one.over.is_set():
             one.gone_at = one.gone_at or self._clock()
@@ -274,7 +290,7 @@ class Asker:
 
     async def _by_keys(self, one: OpenAsk, answer: Answer) -> bool:
         def about(dialog: Dialog) -> bool:
-            return is_about(dialog, one.request)
+            return is_about(dialog, one.known)
 
         try:
             keys = Keys(self._typist, about, lambda dialog: reply_of(dialog, one.request, answer))

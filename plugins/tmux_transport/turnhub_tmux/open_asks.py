@@ -12,7 +12,8 @@ from turnhub_tmux.screen.types import Dialog
 
 
 class OpenAsk(Struct, eq=False):
-    """An ask that is under way. ``asked``: the hook's request; ``dialog``: what the screen shows of it;
+    """An ask that is under way. ``asked``: the hook's request; ``dialog``: what the screen shows of it; ``call``:
+    what the transcript told later of an ask that the screen alone was the first to show;
     ``foreign``: neither, only a plugin sees it; ``again``: an answer to it could not be typed before."""
 
     request: AskRequest
@@ -20,12 +21,18 @@ class OpenAsk(Struct, eq=False):
     over: asyncio.Event
     asked: PermissionAsked | None = None
     dialog: Dialog | None = None
+    call: AskRequest | None = None
     end: AskOver | None = None
     gone_at: float | None = None
     foreign: bool = False
     again: bool = False
     answering: bool = False
     task: asyncio.Task[None] | None = None
+
+    @property
+    def known(self) -> AskRequest:
+        """What is known of it by now."""
+        return self.call or self.request
 
 
 def inherited(turn: TurnContext) -> list[AskRequest]:

@@ -44,11 +44,14 @@ def by_transcript(seen: Mapping[str, Any]) -> list[AskRequest]:
     dialog a call that has no result may as well be running."""
     dialog = _dialog(seen)
     calls: Iterable[Used] = seen.get(CALLS, ())
-    if dialog is None:
-        return []
+    found = None if dialog is None else call_of(dialog, calls)
+    return [] if dialog is None or found is None else [replace(found, refuses=refusals(dialog))]
+
+
+def call_of(dialog: Dialog, calls: Iterable[Used]) -> AskRequest | None:
+    """The first call whose words a dialog shows."""
     made = (request_of(one.name, one.input, source="transcript", tool_id=one.tool_use_id) for one in calls)
-    found = next((request for request in made if is_about(dialog, request)), None)
-    return [] if found is None else [replace(found, refuses=refusals(dialog))]
+    return next((request for request in made if is_about(dialog, request)), None)
 
 
 def by_pane(seen: Mapping[str, Any]) -> list[AskRequest]:

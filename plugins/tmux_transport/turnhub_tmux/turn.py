@@ -225,7 +225,9 @@ class Run:
         seen = seen_in(sight)
         if seen is None or sight.holder != "agent":
             return
-        self._asker.look(seen, self._story.pending, hooked=self._senses.hooked and not self._adopted)
+        hooked = self._senses.hooked and not self._adopted
+        written = self._senses.tail is not None
+        self._asker.look(seen, self._story.pending, hooked=hooked, written=written)
         if first and self._adopted:
             self._asker.settle_what_is_gone(self._results)
 

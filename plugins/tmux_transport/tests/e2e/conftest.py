@@ -23,6 +23,7 @@ from hub import Connection, SessionInfo
 from hub.testing import (
     Exchange,
     FakeTurn,
+    Hold,
     Pause,
     Reply,
     Say,
@@ -54,6 +55,7 @@ def script(exchange: Exchange) -> Reply:
         "GATE": reply(Use("Bash", {"command": "cat gate", "description": "wait"})),
         "ASK": reply(ask_user(COLOUR)),
         "FORM": reply(ask_user(TOPPINGS, COLOUR)),
+        "HELD": reply("line 0 of it\nline 1 of it\nline 2 of it\nline 3 of it\nline 4", Hold(), "and the end"),
         "LONG": reply(Say(LONG, every_s=0.08)),
         "LATE": reply(Pause(6), Use("Bash", MADE)),
         "SLOW": reply(Say("one\ntwo\nthree\n", chunk=4, every_s=0.05), Stall()),

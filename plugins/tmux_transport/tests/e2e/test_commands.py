@@ -18,7 +18,7 @@ async def played(world: Any, connection: Any, words: str, replies: Any = ()) -> 
     """One command's turn, which has to end well."""
     turn = world.turn(words, replies, literal=False)
     ending = await turn.play(connection)
-    assert isinstance(ending, Completed), (words, ending, turn.verdict)
+    assert isinstance(ending, Completed), (words, ending, turn.delivered)
     assert turn.problems == []
     return turn
 

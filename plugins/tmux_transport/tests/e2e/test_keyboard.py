@@ -63,10 +63,11 @@ async def typed_meanwhile(world: Any, connection: Connection, *texts: str) -> Fa
     """A turn of the hub, which ends with its own words although a person types while it runs; the first prompt is
     told of afterwards."""
     await world.turn("hello").play(connection)
-    turn: FakeTurn = world.turn("LONG answer")
+    turn: FakeTurn = world.turn("HELD answer")
     playing = asyncio.create_task(turn.play(connection))
     await world.shows("line 3 of it")
     await queued(world, *texts)
+    world.model.release()
     assert isinstance(await playing, Completed)
     assert turn.text.endswith("and the end")
     idle = FakeIdle(turn.next("").session)
@@ -157,7 +158,7 @@ async def test_prompts_that_waited_together_are_answered_in_one_turn(worlds: Any
         last = world.turn("once more")
         assert isinstance(await last.play(connection), Completed)
         assert last.text == "Echo: once more"
-    assert world.prompts() == ["hello", "LONG answer", "alpha one", "beta two", "gamma three", "once more"]
+    assert world.prompts() == ["hello", "HELD answer", "alpha one", "beta two", "gamma three", "once more"]
     assert not [problem for one in (turn, waited, last) for problem in one.problems]
     assert turn.typed_along == last.typed_along == []
 
