@@ -72,7 +72,7 @@ class World:
         self.cwd = folder / "work"
         self.socket = str(folder / "tmux")
         self.cwd.mkdir()
-        self.env = claude_environment(model.url, folder / "home")
+        self.env = {**claude_environment(model.url, folder / "home"), **options.pop("env", {})}
         self.options = {
             "command": f"{bundled_claude()} --permission-mode default",
             "socket": self.socket,

@@ -78,6 +78,21 @@ async def test_a_menu_of_a_command_is_an_ask_whose_answer_is_what_the_agent_does
     assert "sonnet" in str(world.model.turns[-1].body["model"])
 
 
+async def test_an_agent_without_colours_is_read_as_well(worlds: Any) -> None:
+    """With `NO_COLOR` (or `CI`) nothing is dim: what the agent says of a command's arguments is no draft, and what
+    a person has typed is one, given back after the message."""
+    world = worlds(env={"NO_COLOR": "1"})
+    async with world.connected() as connection:
+        assert isinstance(await world.turn("hello").play(connection), Completed)
+        await played(world, connection, "/clear")
+        world.keys("-l", "half a thought")
+        await world.shows("half a thought")
+        after = world.turn("afterwards")
+        assert isinstance(await after.play(connection), Completed)
+        await world.shows("half a thought")
+    assert world.prompts() == ["hello", "afterwards"]
+
+
 async def test_a_command_with_which_the_agent_leaves_is_no_accident(worlds: Any) -> None:
     """`/exit` ends well and says that the agent has left; the next message starts it anew, where it was."""
     world = worlds()

@@ -160,6 +160,34 @@ def test_busy_and_ready(screen: str, state: str, claude: Manifest) -> None:
     assert read(screen, claude).state == state
 
 
+RULE = "─" * 60
+COLOURLESS = f"{RULE}\n❯\xa0{{}}\n{RULE}\n  ⏸ manual mode on"
+CARET = "\x1b[7m{}\x1b[27m"
+
+
+@pytest.mark.parametrize(
+    ("typed", "composer", "text"),
+    [
+        (f"/clear {CARET.format(' ')}[name]", "draft", "/clear"),
+        ("/clear  [name]", "draft", "/clear"),
+        (f"/compact {CARET.format(' ')}<optional custom instructions>", "draft", "/compact"),
+        (f"/clear [name]{CARET.format(' ')}", "draft", "/clear [name]"),
+        (f"/clear {CARET.format(' ')}name", "draft", "/clear  name"),
+        (f"see  [name]{CARET.format(' ')}", "draft", "see  [name]"),
+        (f'{CARET.format("T")}ry "fix lint errors"', "ghost", 'Try "fix lint errors"'),
+        (f"fix{CARET.format(' ')}it", "draft", "fix it"),
+        (CARET.format(" "), "empty", ""),
+    ],
+)
+def test_without_colours_a_commands_arguments_are_told_by_their_form(
+    typed: str, composer: str, text: str, claude: Manifest
+) -> None:
+    """An agent with `NO_COLOR` or `CI` in its environment draws nothing dim, only its cursor: what it says of a
+    command's arguments, and its placeholder, are no draft; what was typed is one, brackets and all."""
+    seen = read(COLOURLESS.format(typed), claude)
+    assert (seen.state, seen.composer.state, seen.composer.text) == ("ready", composer, text)
+
+
 def boxed(*rows: str) -> str:
     """Rows in a box of 40 columns."""
     inside = "\n".join(f"│{row:<38}│" for row in rows)

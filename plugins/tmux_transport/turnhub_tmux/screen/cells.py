@@ -35,6 +35,7 @@ class Style(NamedTuple):
 
 
 PLAIN: Final = Style()
+_CURSOR: Final = Style(inverse=True)
 
 _ON: Final = {
     1: "bold",
@@ -81,8 +82,9 @@ def parse(screen: bytes | str) -> tuple[Row, ...]:
 
 
 def plain(rows: Sequence[Row]) -> bool:
-    """Whether nothing is styled: a capture without escapes says nothing about ghosts and cursors."""
-    return all(style is PLAIN or style == PLAIN for row in rows for style in row.styles)
+    """Whether nothing is styled, but for a cursor: then looks say nothing about ghosts. So are captures without
+    escapes, and the screens of agents that do without colours (``NO_COLOR``, ``CI``): they draw nothing dim."""
+    return all(style is PLAIN or style in (PLAIN, _CURSOR) for row in rows for style in row.styles)
 
 
 def width(text: str) -> int:

@@ -6,6 +6,7 @@ the last prompt of the pane. Never by a word in a footer.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -18,6 +19,7 @@ from turnhub_tmux.screen.types import Composer
 
 _CURSORS: Final = "█▌▋▍▎▏▊▉"
 _DEEPEST_PROMPT: Final = 1  # columns in front of a prompt that belongs to no box
+_COMMAND: Final = re.compile(r"(?P<command>/\S+)[ \xa0]{2,}(?P<rest>\S.*)")
 _FOOTERS: Final = 4  # paragraphs that may stand below a prompt without a frame
 
 ABSENT: Final = Composer(state="absent")
@@ -194,6 +196,8 @@ def _read(
     rows = [_content(frame.rows[number], manifest, number == first, boxed=boxed) for number in rows_of]
     mode = next((m for m in manifest.look.composer.modes if _begins(frame.texts[first], m)), "")
     state, kept = _state(frame, manifest, rows)
+    if state == "draft" and frame.plain:
+        kept = _without_arguments(kept, manifest)
     text = mode + _joined(kept, columns)
     if mode:
         state = "draft"
@@ -273,6 +277,14 @@ def _without_completion(rows: list[Row], marks: tuple[str, ...]) -> list[Row]:
                 return kept
         kept.pop()
     return kept
+
+
+def _without_arguments(rows: list[Row], manifest: Manifest) -> list[Row]:
+    """A command without what the agent says that it takes, on a screen where looks do not tell the two apart."""
+    found = _COMMAND.match(rows[0].text) if len(rows) == 1 else None
+    if found is None or not manifest.arguments.match(found["rest"]):
+        return rows
+    return [rows[0].part(0, found.end("command"))]
 
 
 def _joined(rows: list[Row], columns: int) -> str:

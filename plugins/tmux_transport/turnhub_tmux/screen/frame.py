@@ -29,7 +29,7 @@ class Frame:
 
     @cached_property
     def plain(self) -> bool:
-        """Whether no row is styled: then looks prove nothing."""
+        """Whether no row is styled, but for a cursor: then looks prove nothing."""
         return plain(self.rows)
 
     @cached_property

@@ -35,6 +35,7 @@ class ComposerLook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     prompts: tuple[str, ...] = ("❯", ">")
     modes: tuple[str, ...] = ()
     placeholders: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
     pastes: tuple[str, ...] = ()
     ghost: tuple[Ghostly, ...] = ("dim", "grey")
 
@@ -135,6 +136,11 @@ class Manifest:
     def placeholders(self) -> Patterns:
         """Texts that stand in an empty composer."""
         return Patterns(self.look.composer.placeholders)
+
+    @cached_property
+    def arguments(self) -> Patterns:
+        """What stands behind a command, of what it takes."""
+        return Patterns(self.look.composer.arguments)
 
     @cached_property
     def pastes(self) -> Patterns:
@@ -284,6 +290,7 @@ def _look(table: dict[str, Any], kind: str, places: Sequence[Path]) -> Look:
 
 def _patterns(look: Look) -> Iterable[tuple[str, tuple[str, ...]]]:
     yield "composer.placeholders", look.composer.placeholders
+    yield "composer.arguments", look.composer.arguments
     yield "composer.pastes", look.composer.pastes
     yield "busy.below", look.busy.below
     yield "busy.above", look.busy.above
