@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from turnhub_tmux.stopping import rest_of
+from turnhub_tmux.stopping import is_of, rest_of
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,22 @@ from turnhub_tmux.stopping import rest_of
 def test_what_is_theirs_is_given_back(draft: str, rest: str | None) -> None:
     """Our words, however many and however wrapped, go; other words stay, or all is left as it is."""
     assert rest_of(draft, ["and this", "never mind"], whole=True) == rest
+
+
+@pytest.mark.parametrize(
+    ("draft", "ours"),
+    [
+        ("never mind", True),
+        ("and this\nnever\nmind", True),
+        ("never", False),
+        ("never mind, or", False),
+        ("n", False),
+        ("", False),
+    ],
+)
+def test_only_what_is_all_ours_is_taken_back_later(draft: str, ours: bool) -> None:
+    """Of what stands there at the next message nobody saw how it came: a part of our words may be a person's."""
+    assert is_of(draft, ["and this", "never mind"]) is ours
 
 
 def test_a_block_of_which_one_sees_no_words_is_what_was_put_back() -> None:

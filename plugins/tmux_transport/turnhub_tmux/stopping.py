@@ -56,6 +56,18 @@ async def _stop(turn: TurnContext, typist: PaneTypist, *, early: bool, sent: Seq
         return at_rest
 
 
+async def take_back(turn: TurnContext, typist: PaneTypist, sent: Sequence[str]) -> None:
+    """Take words away that the agent put into its composer late, after it had been seen to stop, where nothing
+    else stands there."""
+    with suppress(TimeoutError, HubError):  # what stays is set aside, as a person's draft is
+        async with asyncio.timeout(_CLEAR_S), turn.exclusive(typist.place) as hold:
+            sight = await typist.look()
+            ours = sight.draft_whole and is_of(sight.draft, sent)
+            if ours and sight.dialog is None and not _works(sight):
+                hold.check()
+                await typist.clear(sight)
+
+
 def _works(sight: Sight) -> bool:
     seen = seen_in(sight)
     return sight.holder == "agent" and seen is not None and seen.screen.state in ("busy", "waiting")
@@ -78,6 +90,17 @@ def rest_of(draft: str, sent: Sequence[str], *, whole: bool) -> str | None:
     if not squeezed:
         return ""
     return rest.strip() if _squeezed(rest) == squeezed else None
+
+
+def is_of(draft: str, sent: Sequence[str]) -> bool:
+    """Whether a draft is one of the texts that were ``sent``, or several of them one behind the other, and nothing
+    else."""
+    left = _squeezed(draft)
+    found = False
+    for text in sorted((_squeezed(one) for one in sent), key=len, reverse=True):
+        if text and text in left:
+            left, found = left.replace(text, "", 1), True
+    return found and not left
 
 
 def _squeezed(text: str) -> str:

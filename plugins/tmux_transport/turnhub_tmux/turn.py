@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -82,7 +82,13 @@ class Run:
         self._handing = Handing(turn, typist, senses, history, look=self._look, asking=lambda: self._asker.waiting)
         self._sight: Sight | None = None
         self._shown = Shown()
+        self._stopped: Sequence[str] = ()
         self._asker: Asker
+
+    @property
+    def stopped(self) -> Sequence[str]:
+        """The words of this turn that the agent may put into its composer again, where it was stopped."""
+        return self._stopped
 
     async def play(self, wanted: asyncio.Event) -> Ending:
         """Run the turn to its end. ``wanted`` is set when somebody wants it stopped."""
@@ -263,6 +269,7 @@ class Run:
 
     async def _stop(self) -> Ending:
         self._asker.close()
+        self._stopped = (self._turn.message.text, *self._joining.words)
         if await stop(self._turn, self._typist, early=not self._story.begun, also=self._joining.words):
             await self._last_words()
         return await self._ended(Interrupted(by=self._turn.cancelled.by or "person"))
