@@ -90,11 +90,13 @@ class Message(Struct, frozen=True, kw_only=True):
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """What is known about a delivered message, and what proves it. Only submitted and queued are success."""
+    """What is known about a delivered message, and what proves it. Only submitted and queued are success.
+    ``draft``: a person's unsent text that was set aside for it, and could not be put back into the composer."""
 
     verdict: VerdictName
     proof: Proof | None = None
     detail: str | None = None
+    draft: str | None = None
 
 
 class Screen(Struct, frozen=True, kw_only=True):

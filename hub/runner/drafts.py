@@ -49,13 +49,13 @@ class Draft:
         if not self.text:
             return verdict
         text, self.text = self.text, ""
-        told = f"A draft could not be put back: {text!r}"
+        told, left = f"A draft could not be put back: {text!r}", text
         with suppress(PlaceLost, Stopped):
             if self._gone:
-                told = f"A draft went just when it was set aside: {text!r}"
+                told, left = f"A draft went just when it was set aside: {text!r}", ""
             elif await self._put(text):
-                told = "A draft was set aside and put back"
-        return replace(verdict, detail=joined(verdict.detail, told))
+                told, left = "A draft was set aside and put back", ""
+        return replace(verdict, detail=joined(verdict.detail, told), draft=left or None)
 
     async def _put(self, text: str) -> bool:
         sight = await self._looking.look()

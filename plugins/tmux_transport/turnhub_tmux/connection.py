@@ -35,7 +35,7 @@ from turnhub_tmux.screen.manifest import Manifest
 from turnhub_tmux.seat import Seat, Seats, kept
 from turnhub_tmux.senses import Senses
 from turnhub_tmux.shared import Shared
-from turnhub_tmux.stopping import stop, take_back
+from turnhub_tmux.stopping import stop, take_back_late
 from turnhub_tmux.traces import PromptLog
 from turnhub_tmux.transcript.locate import projects
 from turnhub_tmux.turn import Run
@@ -225,7 +225,7 @@ class TmuxConnection(Connection):
         ):
             await stop(turn, typist)
         if self._stopped:
-            await take_back(turn, typist, self._stopped)
+            await take_back_late(turn, typist, self._stopped)
         self._left = True
 
     async def _remember(self, turn: TurnContext, senses: Senses) -> None:
