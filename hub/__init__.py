@@ -86,6 +86,7 @@ if TYPE_CHECKING:
         Sight,
         TerminalFailed,
         Typist,
+        is_part,
         undelivered,
     )
 
@@ -186,6 +187,7 @@ __all__ = [
     "elicited",
     "hookimpl",
     "hub_command",
+    "is_part",
     "model_view",
     "read_policies",
     "undelivered",

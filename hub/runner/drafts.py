@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hub.runner.looking import Looking, Stopped, unverified
 from hub.transport import Verdict
-from hub.typist import PlaceLost, Sight, Typist
+from hub.typist import PlaceLost, Sight, Typist, is_part
 
 _CLEARINGS = 3
 
@@ -38,7 +38,7 @@ class Draft:
             sight = await self._looking.usable()
             if sight.composer != "draft":
                 return sight
-            if not was.startswith(sight.draft):
+            if not is_part(sight.draft, was):
                 raise Stopped(unverified("Somebody types in the composer just now, so nothing was typed."))
         self.text = ""  # it stands there, all of it or in part
         told = f"Unsent text in the composer could not be cleared ({was!r})"

@@ -59,7 +59,9 @@ REWIND = """\
 """
 
 
-@pytest.mark.parametrize("footer", ["Enter to continue · Esc to cancel", "Enter to select · Esc to cancel", "Esc to close"])
+@pytest.mark.parametrize(
+    "footer", ["Enter to continue · Esc to cancel", "Enter to select · Esc to cancel", "Esc to close"]
+)
 def test_a_panel_without_numbers_is_named_as_one_too(footer: str) -> None:
     """What can be rewound, themes, tasks: nothing in it can be answered from elsewhere, but Escape closes it."""
     screen = read(REWIND.format(footer=footer), load("claude-code", ()))
@@ -70,4 +72,6 @@ def test_a_dialog_with_such_a_footer_stays_a_dialog() -> None:
     """Its options are read: it is asked about."""
     text = "▔▔▔▔▔▔▔▔▔▔\n  Pick one?\n\n  ❯ 1. Yes\n    2. No\n\n  Enter to select · Esc to cancel\n"
     screen = read(text, load("claude-code", ()))
-    assert (screen.panel, [option.label for option in screen.dialog.options if screen.dialog]) == (False, ["Yes", "No"])
+    assert screen.dialog is not None
+    assert [option.label for option in screen.dialog.options] == ["Yes", "No"]
+    assert not screen.panel

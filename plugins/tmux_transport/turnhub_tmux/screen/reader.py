@@ -39,16 +39,23 @@ def read(screen: bytes | str, manifest: Manifest) -> Screen:
         return _screen(frame, manifest, state="waiting", above=frame.texts, why=_LOST)
     if menu is not None:
         return _with_dialog(frame, menu, place, manifest)
-    if place is None and manifest.unread.match(last):
-        return _screen(frame, manifest, state="waiting", above=frame.texts, why=_PANEL, panel=True)
-    held = None if place else manifest.held.first([text.strip() for text in frame.texts[-4:]])
-    if held is not None:
-        why = f"{held!r} holds the keyboard; it is left to the person at the terminal"
-        return _screen(frame, manifest, state="waiting", above=frame.texts, why=why)
+    if place is None and (held := _held(frame, last, manifest)) is not None:
+        return held
     place = place or composers.bare(frame, manifest)
     if place is not None and _cut_menu(frame, place):
         return _screen(frame, manifest, state="unknown", above=frame.texts[: place.top], why=_CUT)
     return _at_rest(frame, place, manifest)
+
+
+def _held(frame: Frame, last: str, manifest: Manifest) -> Screen | None:
+    """What holds the keyboard, with nothing in it that can be answered from elsewhere. ``last``: the last row."""
+    held = manifest.held.first([text.strip() for text in frame.texts[-4:]])
+    if held is not None:
+        why = f"{held!r} holds the keyboard; it is left to the person at the terminal"
+        return _screen(frame, manifest, state="waiting", above=frame.texts, why=why)
+    if manifest.unread.match(last):
+        return _screen(frame, manifest, state="waiting", above=frame.texts, why=_PANEL, panel=True)
+    return None
 
 
 def _cut_menu(frame: Frame, place: Place) -> bool:
