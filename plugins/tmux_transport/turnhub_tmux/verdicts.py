@@ -110,8 +110,7 @@ def _said(signs: Signs) -> Ending | None:
     if signs.failed is not None:
         return Failed(code="agent_error", message=signs.failed)
     if signs.blocked is not None:
-        code = "agent_error" if signs.blocked.kept else "not_delivered"
-        return Failed(code=code, message=signs.blocked.text)
+        return Failed(code="agent_error" if signs.blocked.kept else "not_delivered", message=signs.blocked.text)
     if signs.refused:  # a "no" at the keyboard ends the agent's turn
         return Completed(stop_reason="tool_denied")
     return Interrupted(by="keyboard") if signs.broken_off else None
