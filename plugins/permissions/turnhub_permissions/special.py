@@ -8,10 +8,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from turnhub_permissions.forms import fits
 from turnhub_permissions.places import own_git
 from turnhub_permissions.programs import Effects, effects
 from turnhub_permissions.scene import Scene
-from turnhub_permissions.tables import Form
 from turnhub_permissions.words import Word, literal, unknown
 
 _GIT_SAFE: Final = re.compile(
@@ -37,11 +37,21 @@ def dangers(scene: Scene, name: str, args: Sequence[Word]) -> None:
         scene.hard("it overwrites a disk", name)
     if base in tables.dangerous:
         scene.danger(tables.dangerous[base], name)
-    for form in tables.forms.get(base, ()):
-        if base != "git" and _fits(form, args):
-            scene.danger(form.why, f"{name} {' '.join(form.words)}".strip())
+    if base != "git":
+        shaped(scene, base, name, args)
     if base in ("rm", "chmod", "chown", "chgrp", "mv", "shred", "srm"):
         _much(scene, base, args, texts)
+
+
+def shaped(scene: Scene, base: str, name: str, args: Sequence[Word]) -> None:
+    """Note the dangerous forms that a call of ``base`` has, or could turn out to have."""
+    valued = scene.tables.valued.get(base, frozenset())
+    forms = scene.tables.forms.get(base, ())
+    for form in forms:
+        if fits(form, args, valued):
+            scene.danger(form.why, f"{name} {form.named}".strip())
+    if any(word.text is None for word in args) and any(fits(form, args, valued, perhaps=True) for form in forms):
+        scene.opaque("words that are only known when it runs may make it do more", name)
 
 
 def _much(scene: Scene, base: str, args: Sequence[Word], texts: Sequence[str]) -> None:
@@ -61,30 +71,6 @@ def _much(scene: Scene, base: str, args: Sequence[Word], texts: Sequence[str]) -
             scene.hard(f"it would take {root} away", base)
     if "--no-preserve-root" in texts:
         scene.hard("it would take / away", base)
-
-
-def _fits(form: Form, args: Sequence[Word]) -> bool:
-    plain = [word.shown for word in args if not word.prefix.startswith("-")]
-    if tuple(plain[: len(form.words)]) != form.words:
-        return False
-    behind = args[len(form.words) : len(form.words) + 1]
-    if form.unless and behind and behind[0].text in form.unless:
-        return False
-    if form.flags and not any(_is_flag(word.shown, flag) for word in args for flag in form.flags):
-        return False
-    rest = plain[len(form.words) :] + [word.shown for word in args if word.shown == "--"]
-    return not form.starts or any(
-        text == start or (start in "+:" and text.startswith(start)) for text in rest for start in form.starts
-    )
-
-
-def _is_flag(text: str, flag: str) -> bool:
-    if not text.startswith("-"):
-        return False
-    if flag.startswith("--"):
-        name = text.partition("=")[0]
-        return flag == name or (len(name) > 2 and flag.startswith(name))
-    return not text.startswith("--") and flag[1] in text[1:]
 
 
 def archive(args: Sequence[Word]) -> Effects | None:
@@ -197,7 +183,7 @@ class Git:
         if name is None or not re.fullmatch(r"[a-z][a-z-]*|--version|--help", name):
             scene.opaque("what it does is only known when it runs", "git")
             return
-        self._dangers(rest)
+        shaped(scene, "git", "git", rest)
         program = scene.tables.git.get(name.removeprefix("--"))
         found = effects(program, rest[1:], literal(".")) if program else None
         if found is None:
@@ -249,17 +235,9 @@ class Git:
                 ]
         return rest
 
-    def _dangers(self, rest: Sequence[Word]) -> None:
-        for form in self._scene.tables.forms["git"]:
-            if _fits(form, rest):
-                self._scene.danger(form.why, f"git {' '.join(form.words)}")
-
     def _open(self, name: str, args: Sequence[Word]) -> None:
         scene = self._scene
         self._secrets(args)
-        forms = [form for form in scene.tables.forms["git"] if form.words[0] == name]
-        if forms and any(word.text is None and word.may_be_flag for word in args):
-            scene.opaque("a word that is only known when it runs may be a flag", f"git {name}")
         for word in args:
             flag = word.prefix.partition("=")[0]
             if (

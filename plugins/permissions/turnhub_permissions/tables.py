@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 from typing import Any
 
 from msgspec import Struct
 
+from turnhub_permissions.forms import Form, by_program, listed
 from turnhub_permissions.paths import path_pattern
 from turnhub_permissions.programs import Program, programs
-
-
-class Form(Struct, frozen=True):
-    """A dangerous form of a program: all of what it names has to hold."""
-
-    program: str
-    words: tuple[str, ...]
-    flags: tuple[str, ...]
-    starts: tuple[str, ...]
-    why: str
-    unless: tuple[str, ...] = ()
 
 
 class Tables(Struct, frozen=True):
@@ -33,6 +23,7 @@ class Tables(Struct, frozen=True):
     wrappers: Mapping[str, Program]
     dangerous: Mapping[str, str]
     forms: Mapping[str, tuple[Form, ...]]
+    valued: Mapping[str, frozenset[str]]
     secret_roots: re.Pattern[str]
     secret_homes: re.Pattern[str]
     secret_names: re.Pattern[str]
@@ -60,24 +51,14 @@ class Tables(Struct, frozen=True):
 def load() -> Tables:
     """The tables that come with this package."""
     dangers = _read("dangers.toml")
-    forms: dict[str, tuple[Form, ...]] = {}
-    for one in dangers["forms"]:
-        form = Form(
-            program=one["program"],
-            words=tuple(one.get("words", "").split()),
-            flags=tuple(one.get("flags", "").split()),
-            starts=tuple(one.get("starts", "").split()),
-            why=one["why"],
-            unless=tuple(one.get("unless", "").split()),
-        )
-        forms[form.program] = (*forms.get(form.program, ()), form)
     places = dangers["secrets"]["patterns"].split()
     return Tables(
         programs=programs(_read("programs.toml")),
         git=programs(_read("git.toml")),
         wrappers=programs(_read("wrappers.toml")),
         dangerous=_spread(dangers["programs"]),
-        forms=forms,
+        forms=by_program((*map(_form, dangers["forms"]), *_verbs())),
+        valued={name: frozenset(flags.split()) for name, flags in _spread(dangers["valued"]).items()},
         secret_roots=_places(text for text in places if text.startswith("/")),
         secret_homes=_places(text.removeprefix("~") for text in places if text.startswith("~")),
         secret_names=_names(dangers["secrets"]["names"]),
@@ -107,6 +88,23 @@ def load() -> Tables:
 
 def _read(name: str) -> dict[str, Any]:
     return tomllib.loads(files("turnhub_permissions").joinpath(name).read_text(encoding="utf-8"))
+
+
+def _form(one: Mapping[str, str]) -> Form:
+    flags = tuple(one.get("flags", "").split())
+    return Form(
+        program=one["program"],
+        words=tuple((word,) for word in one.get("words", "").split()),
+        flags=(flags,) if flags else (),
+        starts=tuple(one.get("starts", "").split()),
+        why=one["why"],
+        unless=tuple(one.get("unless", "").split()),
+    )
+
+
+def _verbs() -> Iterator[Form]:
+    for why, texts in _read("verbs.toml").items():
+        yield from listed(why, texts)
 
 
 def _spread(table: Mapping[str, str]) -> dict[str, str]:

@@ -41,8 +41,6 @@ class Unread:
         inline = tables.inline.get(_own(base)) or tables.inline.get(base)
         if inline:
             self._inline(name, inline, args, fed=fed)
-        if base in tables.forms and any(word.text is None and word.may_be_flag for word in args):
-            scene.opaque("a word that is only known when it runs may be a flag", name)
         if base in ("make", "gmake"):
             self._directory(name, args)
         self._told_to_run(name, base, args)

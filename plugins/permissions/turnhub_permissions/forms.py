@@ -1,0 +1,115 @@
+"""Pure: forms of calls, as the tables name them: a program, its first words, and flags that have to be there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+
+from msgspec import Struct
+
+from turnhub_permissions.words import UNKNOWN, Word
+
+
+class Form(Struct, frozen=True):
+    """A form of a program's calls: all of what it names has to hold. ``words``: the first words, each one of several
+    (with ``*``); ``flags``: groups, of each of which one flag is there; ``text``: what one of the words holds."""
+
+    program: str
+    words: tuple[tuple[str, ...], ...] = ()
+    flags: tuple[tuple[str, ...], ...] = ()
+    starts: tuple[str, ...] = ()
+    why: str = ""
+    unless: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> str:
+        """The form as people would type its beginning."""
+        return " ".join(one[0] for one in self.words)
+
+
+def listed(why: str, texts: Mapping[str, str]) -> Iterator[Form]:
+    """The forms of a table: ``"docker podman" = "compose down -v|--volumes, volume prune|rm"``."""
+    for programs, text in texts.items():
+        for form in text.split(","):
+            tokens = form.split()
+            words = tuple(tuple(token.split("|")) for token in tokens if token[0] != "-")
+            flags = tuple(tuple(token.split("|")) for token in tokens if token[0] == "-")
+            for program in programs.split():
+                yield Form(program=program, words=words, flags=flags, why=why)
+
+
+def by_program(forms: Iterable[Form]) -> dict[str, tuple[Form, ...]]:
+    """Forms by their program, in order."""
+    found: dict[str, tuple[Form, ...]] = {}
+    for form in forms:
+        found[form.program] = (*found.get(form.program, ()), form)
+    return found
+
+
+def operands(args: Sequence[Word], valued: frozenset[str]) -> list[Word]:
+    """The words that are no flags, nor the values of the flags ``valued``."""
+    found: list[Word] = []
+    before = ""
+    for word in args:
+        if not word.prefix.startswith("-") and before not in valued:
+            found.append(word)
+        before = word.shown
+    return found
+
+
+def fits(form: Form, args: Sequence[Word], valued: frozenset[str] = frozenset(), *, perhaps: bool = False) -> bool:
+    """Whether a call with ``args`` is of that form. ``valued``: the program's flags that take a value; ``perhaps``:
+    whether it could be, by words that are only known when it runs."""
+    plain = [word.shown for word in operands(args, valued)]
+    count = len(form.words)
+    if len(plain) < count and not (perhaps and plain and UNKNOWN in plain[-1]):
+        return False
+    if not all(_is_one(text, one, perhaps=perhaps) for text, one in zip(plain, form.words, strict=False)):
+        return False
+    behind = args[count : count + 1]
+    if form.unless and behind and behind[0].text in form.unless:
+        return False
+    if not all(_has(args, group, perhaps=perhaps) for group in form.flags):
+        return False
+    rest = plain[count:] + [word.shown for word in args if word.shown == "--"]
+    return not form.starts or any(
+        text == start or (start in "+:" and text.startswith(start)) or (perhaps and text[:1] == UNKNOWN)
+        for text in rest
+        for start in form.starts
+    )
+
+
+def _is_one(text: str, wanted: Iterable[str], *, perhaps: bool) -> bool:
+    low = text.casefold()
+    return (perhaps and UNKNOWN in text) or any(
+        low == one or ("*" in one and fnmatchcase(low, one)) for one in wanted
+    )
+
+
+def _has(args: Sequence[Word], group: Sequence[str], *, perhaps: bool) -> bool:
+    return any(
+        (perhaps and word.text is None and word.may_be_flag)
+        or (_is_valued(word.shown, after, flag) if "=" in flag else is_flag(word.shown, flag))
+        for word, after in zip(args, [*(one.shown for one in args[1:]), ""], strict=False)
+        for flag in group
+    )
+
+
+def _is_valued(text: str, after: str, flag: str) -> bool:
+    """Whether a word is a flag with that value, in it or behind it."""
+    name, _, value = flag.partition("=")
+    if text == name:
+        return after.casefold() == value
+    return text.startswith(name) and text[len(name) :].lstrip("=").casefold() == value
+
+
+def is_flag(text: str, flag: str) -> bool:
+    """Whether a word is that flag; long ones may be abbreviated, short ones stand among others."""
+    if not text.startswith("-"):
+        return False
+    if flag.startswith("--"):
+        name = text.partition("=")[0]
+        return flag == name or (len(name) > 2 and flag.startswith(name))
+    if len(flag) > 2:
+        return text.partition("=")[0] == flag
+    return not text.startswith("--") and flag[1] in text[1:]
