@@ -11,8 +11,8 @@ from turnhub_permissions.words import UNKNOWN, Word
 
 
 class Form(Struct, frozen=True):
-    """A form of a program's calls: all of what it names has to hold. ``words``: the first words, each one of several
-    (with ``*``); ``flags``: groups, of each of which one flag is there; ``text``: what one of the words holds."""
+    """A form of a program's calls: all of what it names has to hold. ``words``: the first words, each one of
+    several (with ``*``); ``flags``: groups, of each of which one flag is there."""
 
     program: str
     words: tuple[tuple[str, ...], ...] = ()
@@ -58,8 +58,8 @@ def operands(args: Sequence[Word], valued: frozenset[str]) -> list[Word]:
 
 
 def fits(form: Form, args: Sequence[Word], valued: frozenset[str] = frozenset(), *, perhaps: bool = False) -> bool:
-    """Whether a call with ``args`` is of that form. ``valued``: the program's flags that take a value; ``perhaps``:
-    whether it could be, by words that are only known when it runs."""
+    """Whether a call with ``args`` is of that form. ``valued``: the program's flags that take a value;
+    ``perhaps``: whether it could be, by words that are only known when it runs."""
     plain = [word.shown for word in operands(args, valued)]
     count = len(form.words)
     if len(plain) < count and not (perhaps and plain and UNKNOWN in plain[-1]):

@@ -30,6 +30,8 @@ _SAMPLES: Final = (
 def secret(place: Place, ground: Ground, tables: Tables) -> str | None:
     """Why the content of a place is secret; None where it is not known to be."""
     for path in dict.fromkeys(text.casefold() for text in place.spellings()):
+        if path.startswith("/dev/") and tables.disks.match(path):
+            return f"{path} is a disk"
         if tables.secret_roots.fullmatch(path):
             return f"{path} holds secrets"
         for home in {one.casefold().rstrip("/") for one in (ground.named_home, ground.real_home)}:

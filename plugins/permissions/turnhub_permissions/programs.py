@@ -11,7 +11,8 @@ from msgspec import Struct, field
 from turnhub_permissions.words import Word, literal, unknown
 
 _KINDS: Final = """
-flags more_flags values optional patterns reads writes opaque runs recursive secret_flags danger pairs pairs_eq
+flags more_flags values optional patterns reads writes opaque runs data
+recursive secret_flags danger pairs pairs_eq
 in_place here operands_with
 """
 _LISTS: Final = tuple(_KINDS.split())
@@ -198,7 +199,10 @@ class _Scan:
                 if flag in ("-f", "--file"):
                     self._pattern_given = True
             case "writes":
-                self._out.writes.append(value)
+                if not (value.text == "-" and self._program.settings.get("dash")):
+                    self._out.writes.append(value)
+            case "data":
+                self._data(value)
             case "patterns":
                 self._pattern_given = True
                 self._script(value)
@@ -211,6 +215,16 @@ class _Scan:
                 self._checked(value)
             case _:
                 self._refuse(f"nothing is known of {flag}")
+
+    def _data(self, value: Word) -> None:
+        """What is sent: a text, or what a file holds."""
+        if value.text is None and not re.match(r"[\w.-]*=[^@<]|[^\w@<]", value.prefix):
+            self._refuse("what it sends is only known when it runs")
+        elif found := re.match(r"(?:[\w.-]*=?)[@<](.*)", value.shown, re.DOTALL):
+            path = found[1].partition(";")[0]
+            self._out.reads.append(
+                Word(path, path, path, tilde=path.startswith("~/")) if value.text else unknown()
+            )
 
     def _checked(self, value: Word | None) -> None:
         if (
@@ -290,6 +304,8 @@ class _Scan:
         elif kind in ("text", "url"):
             for word in operands:
                 self._checked(word)
+                if kind == "url":
+                    self._address(word)
         elif kind == "names":
             for word in operands:
                 if word.text is None or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", word.text):
@@ -297,6 +313,16 @@ class _Scan:
                 self._checked(word)
         else:
             self._refuse("it can run, read or write what its arguments say")
+
+    def _address(self, word: Word) -> None:
+        settings = self._program.settings
+        rule = settings.get("opaque_operand")
+        if rule and (word.text is None or re.search(rule, word.text)):
+            self._refuse("an address that could do more")
+        if "saves" in settings and not self._seen & set(str(settings["saves"]).split()):
+            name = re.sub(r"[?#].*", "", word.shown.partition("://")[2] or word.shown).partition("/")[2]
+            name = name.rpartition("/")[2] or "index.html"
+            self._out.writes.append(unknown() if word.text is None else literal(name))
 
     def _read(self, operands: list[Word]) -> None:
         self._out.reads += operands

@@ -179,7 +179,7 @@ class _Walk(WordReader):
         self._repeated = True
         for child in node.named_children:
             if child != name:
-                self._visit(child, fed=fed)
+                self._visit(child, fed=True)  # by whoever calls it
         if body is None:
             self._refuse("a function without a body")
         self._functions, self._repeated = functions, repeated

@@ -27,6 +27,7 @@ gtail gnice gtimeout gnohup gstdbuf gsort
 _GNU: Final = frozenset(_GNU_TEXT.split())  # GNU programs, as they are called beside those of the system
 _DELETES: Final = frozenset(("rm", "rmdir", "unlink", "mv", "truncate", "tee", "cp"))
 _MOST_DEPTH: Final = 12
+_ACTIVATE: Final = re.compile(r"(?:\./)?\.?v?env/bin/activate")  # what everybody has in a project
 
 
 class Commands:
@@ -36,7 +37,7 @@ class Commands:
         self._scene = scene
         self._script = script
         self._depth = 0
-        self._unread = Unread(scene, self.run)
+        self._unread = Unread(scene, lambda words, fed: self.run(words, fed=fed))
 
     def run(self, words: Sequence[Word], *, fed: bool = False, repeated: bool = False, many: bool = False) -> None:
         """Note what ``words`` run. ``fed``: something is piped into them; ``many``: words are added by others."""
@@ -86,10 +87,7 @@ class Commands:
         elif name == "eval":
             self._eval(words, args)
         elif name in (".", "source"):
-            scene.run(words, name)
-            scene.opaque("it runs a file in this shell", name)
-            if any(word.feeds for word in args):
-                scene.danger("runs what nobody has seen", name)
+            self._source(name, words, args)
         elif (name == "set" and not args) or (name in DECLARES and all(word.prefix[:1] == "-" for word in args)):
             scene.danger("shows the environment, with its secrets", name)
         elif name in ("cd", "chdir"):
@@ -104,6 +102,16 @@ class Commands:
             self._known(program.name, words, effects(program, args, literal(".")))
         else:
             self._unread.note(name, words, fed=fed)
+
+    def _source(self, name: str, words: Sequence[Word], args: Sequence[Word]) -> None:
+        scene = self._scene
+        scene.run(words, name)
+        if len(args) != 1 or not _ACTIVATE.fullmatch(args[0].text or ""):
+            scene.opaque("it runs a file in this shell", name)
+        for word in args[:1]:
+            scene.runs_file(word)
+        if any(word.feeds for word in args):
+            scene.danger("runs what nobody has seen", name)
 
     def _known(self, name: str, words: Sequence[Word], found: Effects) -> None:
         scene = self._scene
@@ -127,6 +135,8 @@ class Commands:
             scene.danger(str(danger), name)
         inner = inner_of(scene, wrapper, args)
         if not inner:
+            if fed and wrapper.settings.get("text"):
+                scene.danger("runs what is piped into it", name)
             return
         if wrapper.settings.get("text"):
             if any(word.text is None for word in inner):
@@ -155,6 +165,7 @@ class Commands:
             scene.danger("runs what is piped into it", name)
         elif found.file is not None:
             self._unread.note(name, words, fed=False)
+            scene.runs_file(found.file)
             if found.file.text is None:
                 scene.danger("runs what nobody has seen", name)
         else:

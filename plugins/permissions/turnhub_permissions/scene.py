@@ -34,6 +34,8 @@ class Scene:
         self.ground = ground
         self.tables = tables
         self.acts: list[Act] = []
+        self.outputs: list[Place] = []  # what is written by programs of which nothing else is known
+        self.files: list[tuple[str, tuple[Place, ...] | None, bool]] = []
 
     def opaque(self, why: str, about: str = "") -> None:
         """Note that something cannot be told."""
@@ -51,6 +53,15 @@ class Scene:
         """Something is run, by the name ``name``."""
         shown = (name, *(word.shown for word in words[1:]))
         self.acts.append(Act(kind="run", about=told(" ".join(shown)), words=shown, free=free))
+
+    def runs_file(self, word: Word, *, sure: bool = True) -> None:
+        """A file is run; ``sure``: the word names one, and is no word of the program that runs it."""
+        if not word.prefix.startswith("-"):
+            self.files.append((told(f"runs {word.shown}"), self.places(word), sure))
+
+    def output(self, word: Word) -> None:
+        """A program of which nothing is known writes there."""
+        self.outputs += self.places(word) or ()
 
     def flag_like_files(self) -> bool:
         """Whether a wildcard could become a flag, since a file is called like one."""
@@ -132,6 +143,15 @@ class Scene:
         """Why nothing should be written at the place that a word names; None where nothing speaks against it, or
         nobody knows."""
         return self._unsafe(self.places(word) or ()) if word.text not in FREE else None
+
+    def too_much(self, word: Word) -> str | None:
+        """Why a program of which nothing is known may not be given a directory: a home, or all that there is."""
+        text = word.text or ""
+        if text[:1] not in ("/", "~", ".") or word.text is None or len(text) > _LONGEST:
+            return None
+        found = self.places(word) or ()
+        why = (whole_secret(place, self.ground, self.tables, hidden=False) for place in found)
+        return next((one for one in why if one), None)
 
     def mentions(self, word: Word) -> str | None:
         """Why an argument of a program of which nothing is known looks like a secret file."""

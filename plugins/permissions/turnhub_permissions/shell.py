@@ -8,6 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from turnhub_permissions.acts import Act
+from turnhub_permissions.made import settle
 from turnhub_permissions.paths import Ground
 from turnhub_permissions.reading import Reader
 from turnhub_permissions.running import Commands
@@ -34,6 +35,7 @@ class Shell:
         if _BOMB.search(command):
             scene.hard("a fork bomb")
         _Run(scene, self._reader).script(command, 0)
+        settle(scene)
         return scene.acts
 
 
@@ -42,8 +44,8 @@ class _Run:
         self._scene = scene
         self._reader = reader
 
-    def script(self, text: str, depth: int, *, repeated: bool = False) -> None:
-        """Note what a script does. ``repeated``: it may run more than once."""
+    def script(self, text: str, depth: int, *, repeated: bool = False, fed: bool = False) -> None:
+        """Note what a script does. ``repeated``: it may run more than once; ``fed``: with something piped in."""
         scene = self._scene
         if depth > _MOST_NESTED:
             scene.opaque("scripts are nested too deeply")
@@ -59,7 +61,7 @@ class _Run:
             return
         self._moves(script, depth, repeated=repeated)
         for call in script.calls:
-            self._call(call, depth)
+            self._call(call, depth, fed=fed)
 
     def _moves(self, script: Script, depth: int, *, repeated: bool) -> None:
         """Forget the working directory where the order of its changes cannot be told."""
@@ -71,7 +73,7 @@ class _Run:
             if repeated:
                 self._scene.opaque("it changes its working directory more than once")
 
-    def _call(self, call: Call, depth: int) -> None:
+    def _call(self, call: Call, depth: int, *, fed: bool) -> None:
         for name, _ in call.assignments:
             self._assigned(name)
         for redirect in call.redirects:
@@ -87,8 +89,11 @@ class _Run:
                 self._scene.hard("a fork bomb", called)
             else:
                 self._scene.opaque("a function that calls itself", called)
-        commands = Commands(self._scene, lambda text: self.script(text, depth + 1, repeated=call.repeated))
-        commands.run(call.words, fed=call.fed, repeated=call.repeated)
+        fed = fed or call.fed
+        commands = Commands(
+            self._scene, lambda text: self.script(text, depth + 1, repeated=call.repeated, fed=fed)
+        )
+        commands.run(call.words, fed=fed, repeated=call.repeated)
 
     def _assigned(self, name: str) -> None:
         tables = self._scene.tables

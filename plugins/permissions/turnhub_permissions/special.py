@@ -9,6 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from turnhub_permissions.forms import fits
+from turnhub_permissions.hosts import gives_credentials
 from turnhub_permissions.places import own_git
 from turnhub_permissions.programs import Effects, effects
 from turnhub_permissions.scene import Scene
@@ -35,6 +36,9 @@ def dangers(scene: Scene, name: str, args: Sequence[Word]) -> None:
         scene.hard("it stops the machine", name)
     if base == "dd" and any(text.startswith("of=") and tables.disks.match(text[3:]) for text in texts):
         scene.hard("it overwrites a disk", name)
+    fetches = base in tables.fetching
+    if any((fetches or "://" in text) and gives_credentials(text) for text in texts):
+        scene.danger("that address hands out credentials", name)
     if base in tables.dangerous:
         scene.danger(tables.dangerous[base], name)
     if base != "git":

@@ -34,6 +34,10 @@ class Tables(Struct, frozen=True):
     roots: frozenset[str]
     opaque: frozenset[str]
     inline: Mapping[str, frozenset[str]]
+    input: Mapping[str, tuple[int, frozenset[str]]]
+    fetching: frozenset[str]
+    packing: Mapping[str, tuple[Form, ...]]
+    copying: Mapping[str, tuple[Form, ...]]
     running_flags: frozenset[str]
     running_operands: Mapping[str, re.Pattern[str]]
     assigning: frozenset[str]
@@ -69,6 +73,10 @@ def load() -> Tables:
         roots=frozenset(dangers["hard"]["roots"].split()),
         opaque=frozenset(dangers["opaque"]["names"].split()),
         inline={name: frozenset(flags.split()) for name, flags in _spread(dangers["opaque"]["inline"]).items()},
+        input={name: _unless(text) for name, text in _spread(dangers["opaque"]["input"]).items()},
+        fetching=frozenset(dangers["fetching"]["programs"].split()),
+        packing=by_program(listed("", dangers["fetching"]["packing"])),
+        copying=by_program(listed("", dangers["fetching"]["copying"])),
         running_flags=frozenset(dangers["running"]["flags"].split()),
         running_operands={
             name: re.compile(text) for name, text in _spread(dangers["running"]["operands"]).items()
@@ -88,6 +96,11 @@ def load() -> Tables:
 
 def _read(name: str) -> dict[str, Any]:
     return tomllib.loads(files("turnhub_permissions").joinpath(name).read_text(encoding="utf-8"))
+
+
+def _unless(text: str) -> tuple[int, frozenset[str]]:
+    count, *flags = text.split()
+    return int(count), frozenset(flags)
 
 
 def _form(one: Mapping[str, str]) -> Form:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from turnhub_permissions.acts import Act
+from turnhub_permissions.hosts import gives_credentials
 from turnhub_permissions.paths import Ground
 from turnhub_permissions.places import could_be_secret
 from turnhub_permissions.rules import READ_TOOLS, WRITE_TOOLS
@@ -38,7 +39,6 @@ _UNLEASHED: Final = re.compile(
 )
 _MODE: Final = re.compile(r"(?i)(?:permission_?)?mode")
 _MOST_BRACES: Final = 8
-_METADATA: Final = frozenset(("169.254.169.254", "metadata.google.internal", "fd00:ec2::254", "100.100.100.200"))
 
 
 def acts_of(
@@ -152,5 +152,7 @@ def _fetch(given: Mapping[str, Any]) -> Act:
         fine, host = False, ""
     if not fine:
         return Act(kind="fetch", about=about, name=host, opaque="its address cannot be read")
-    danger = "that address hands out credentials" if host in _METADATA else None
+    danger = (
+        "that address hands out credentials" if gives_credentials(f"[{host}]" if ":" in host else host) else None
+    )
     return Act(kind="fetch", about=about, name=f"[{host}]" if ":" in host else host, danger=danger)

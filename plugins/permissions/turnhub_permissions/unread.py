@@ -4,11 +4,12 @@ surely make them run, write or read is noted whatever rule there is."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
+from turnhub_permissions.forms import Form, fits, operands
 from turnhub_permissions.paths import is_own_input
 from turnhub_permissions.scene import Scene
 from turnhub_permissions.special import dangers
@@ -19,13 +20,16 @@ _ASSIGNS: Final = re.compile(r"[A-Za-z_.][\w.]*[:+?!]*=")
 _LOADER: Final = re.compile(r"ld(?:-linux|-musl|64)?[\w.-]*\.so(?:\.\d+)*")
 _SCRIPT: Final = re.compile(r"[\w./@+][\w./@+-]*\.(?:py|js|mjs|cjs|ts|rb|pl|php|lua|R|exs?|groovy)")
 _INTERPRETERS: Final = frozenset(("python", "node", "nodejs", "perl", "ruby", "php", "lua"))
+_NO_PLACE: Final = re.compile(
+    r"[\d.:]*\d|[a-z]+:\d+|http\.server|SimpleHTTPServer|zipfile|tarfile|pyftpdlib|serve"
+)
 _PLAIN: Final = re.compile(r"[\w./+-]+")
 
 
 class Unread:
     """Notes such calls in a scene; ``run`` notes a command that one of them runs."""
 
-    def __init__(self, scene: Scene, run: Callable[[Sequence[Word]], None]) -> None:
+    def __init__(self, scene: Scene, run: Callable[[Sequence[Word], bool], None]) -> None:
         self._scene = scene
         self._run = run
 
@@ -34,20 +38,51 @@ class Unread:
         scene, tables, args = self._scene, self._scene.tables, words[1:]
         base = name.rpartition("/")[2]
         scene.run(words, name)
+        if "/" in name:
+            scene.runs_file(literal(name))
         if "/" in name and not name.startswith("/") and scene.ground.cwds != (scene.ground.cwd,):
             scene.opaque("which file it runs depends on where it is", name)
         if base in tables.opaque:
             scene.opaque("it runs what it is told, in ways that are not read here", name)
         inline = tables.inline.get(_own(base)) or tables.inline.get(base)
         if inline:
-            self._inline(name, inline, args, fed=fed)
+            self._inline(name, inline, args)
+        self._input(name, tables.input.get(_own(base)) or tables.input.get(base), args, fed=fed)
         if base in ("make", "gmake"):
             self._directory(name, args)
         self._told_to_run(name, base, args)
-        self._buried(base, args)
+        self._buried(base, args, fed=fed)
+        at = len(scene.outputs)
         self._places(name, args)
+        if base in tables.runners:
+            if fed and _dash(args, tables.marks):
+                scene.danger("runs what is piped into it", name)
+            self._files(args, {path for one in scene.outputs[at:] for path in one.spellings()})
+        if self._shaped(tables.packing, base, args):
+            words = [literal(word.shown.partition("=")[2]) for word in args if re.match(r"--[\w-]+=.", word.shown)]
+            words += [word for word in operands(args, frozenset()) if not _NO_PLACE.fullmatch(word.shown)]
+            self._sends(words or [literal(".")])
+        if self._shaped(tables.copying, base, args):
+            self._sends(operands(args, frozenset())[:-1])
 
-    def _inline(self, name: str, flags: frozenset[str], args: Sequence[Word], *, fed: bool) -> None:
+    def _shaped(self, forms: Mapping[str, tuple[Form, ...]], base: str, args: Sequence[Word]) -> bool:
+        found = forms.get(base) or forms.get(_own(base)) or ()
+        return any(fits(form, args, self._scene.tables.valued.get(base, frozenset())) for form in found)
+
+    def _files(self, args: Sequence[Word], written: set[str]) -> None:
+        """What a program that runs others may be told to run: no file that it writes by itself."""
+        for word in args:
+            places = () if word.prefix.startswith("-") else self._scene.places(word) or ()
+            if not written.intersection(path for one in places for path in one.spellings()):
+                self._scene.runs_file(word, sure=False)
+
+    def _sends(self, words: Sequence[Word]) -> None:
+        """Directories that are packed or sent with all that is in them."""
+        for word in words:
+            if not re.match(r"[\w.@-]+:", word.shown):
+                self._scene.read_whole(word)
+
+    def _inline(self, name: str, flags: frozenset[str], args: Sequence[Word]) -> None:
         scene = self._scene
         letters = {flag[1] for flag in flags if re.fullmatch(r"-\w", flag)}
         operand = False
@@ -64,9 +99,29 @@ class Unread:
                 scene.opaque("it runs the text in its arguments", name)
         if any(word.feeds for word in args):
             scene.danger("runs what nobody has seen", name)
-        operands = [word for word in args if not word.prefix.startswith("-")]
-        if (fed and not operands) or any(is_own_input(word.text or "") for word in operands[:1]):
+
+    def _input(
+        self, name: str, unless: tuple[int, frozenset[str]] | None, args: Sequence[Word], *, fed: bool
+    ) -> None:
+        """A program that runs its input, unless so many operands or one of these flags are there."""
+        if unless is None:
+            return
+        scene = self._scene
+        count, flags = unless
+        given = operands(args, scene.tables.valued.get(_own(name), frozenset()))
+        told = any(word.shown.partition("=")[0] in flags for word in args)
+        if (fed and (_dash(args, scene.tables.marks) or (not told and len(given) < count))) or any(
+            is_own_input(word.text or "") for word in given[:1]
+        ):
             scene.danger("runs what is piped into it", name)
+        if count == 1 and given and not told:
+            if given[0].text is None and given[0].feeds:
+                scene.danger("runs what nobody has seen", name)
+            elif given[0].text is None and given[0].splits:
+                scene.opaque("what it runs is only known when it runs", name)
+            scene.runs_file(
+                given[0], sure=_SCRIPT.fullmatch(given[0].text or "") is not None or "/" in given[0].shown
+            )
 
     def _directory(self, name: str, args: Sequence[Word]) -> None:
         """Where make works: inside the working directory it does what it does here."""
@@ -92,7 +147,7 @@ class Unread:
             elif operands is not None and operands.search(word.shown):
                 scene.opaque("it runs, reads or writes what its arguments say", name)
 
-    def _buried(self, base: str, args: Sequence[Word]) -> None:
+    def _buried(self, base: str, args: Sequence[Word], *, fed: bool) -> None:
         """A command among the arguments: of a program that runs others, any; elsewhere what is surely one."""
         scene, tables = self._scene, self._scene.tables
         if _LOADER.fullmatch(base):
@@ -104,21 +159,25 @@ class Unread:
                 continue
             rest = args[at + 1 :]
             if text in SHELLS and rest and re.fullmatch(r"-[a-z]*c[a-z]*", rest[0].prefix):
-                self._run((literal(text), *rest))
+                self._run((literal(text), *rest), fed)
                 return
+            if runner and text in SHELLS and fed:
+                scene.danger("runs what is piped into it", text)
             if runner or text in tables.buried:
                 dangers(scene, text, rest)
             if runner and (base in tables.direct or tables.marks & {one.shown for one in args[:at]}):
-                self._stands_alone(text, rest)
+                self._stands_alone(text, rest, fed=fed)
 
-    def _stands_alone(self, name: str, args: Sequence[Word]) -> None:
+    def _stands_alone(self, name: str, args: Sequence[Word], *, fed: bool) -> None:
         """Note what speaks against a command behind a runner, as if it stood alone."""
         scene, tables = self._scene, self._scene.tables
-        known = name in tables.stands or name in tables.inline or _own(name) in tables.inline
+        known = name in tables.stands or any(
+            one in tables.inline or one in tables.input for one in (name, _own(name))
+        )
         if not known or name in tables.marks:
             return
         at, ground = len(scene.acts), scene.ground
-        self._run((literal(name), *args))
+        self._run((literal(name), *args), fed)
         scene.ground = ground
         scene.acts[at:] = [
             replace(act, kind="note") for act in scene.acts[at:] if act.hard or act.danger or act.opaque
@@ -128,7 +187,7 @@ class Unread:
         """Secrets and what decides what is run, wherever they are named; outputs, where a flag says so."""
         scene, tables = self._scene, self._scene.tables
         for word, after in zip(args, [*args[1:], None], strict=False):
-            if why := scene.mentions(word):
+            if why := scene.mentions(word) or scene.too_much(word):
                 scene.danger(why, word.shown)
             flag, equals, value = word.shown.partition("=")
             if not equals and re.match(r"-o.", flag):
@@ -136,8 +195,18 @@ class Unread:
             if flag.lower() not in tables.output_flags:
                 continue
             target = literal(value) if equals else after
-            if target is not None and (why := scene.unsafe(target)):
-                scene.danger(why, f"{name} {word.shown}")
+            if target is not None:
+                scene.output(target)
+                if why := scene.unsafe(target):
+                    scene.danger(why, f"{name} {word.shown}")
+
+
+def _dash(args: Sequence[Word], marks: frozenset[str]) -> bool:
+    """Whether the script is to be read from the input: ``-`` where its name would stand."""
+    rest = [word.shown for word in args if word.shown == "-" or not word.prefix.startswith("-")]
+    while rest and rest[0] in marks:
+        del rest[0]
+    return rest[:1] == ["-"]
 
 
 def _own(name: str) -> str:
