@@ -12,7 +12,8 @@ from turnhub_permissions.words import UNKNOWN, Word
 
 class Form(Struct, frozen=True):
     """A form of a program's calls: all of what it names has to hold. ``words``: the first words, each one of
-    several (with ``*``); ``flags``: groups, of each of which one flag is there."""
+    several (with ``*``); ``flags``: groups, of each of which one flag is there;
+    ``without``: flags that are not."""
 
     program: str
     words: tuple[tuple[str, ...], ...] = ()
@@ -20,6 +21,7 @@ class Form(Struct, frozen=True):
     starts: tuple[str, ...] = ()
     why: str = ""
     unless: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
     @property
     def named(self) -> str:
@@ -32,10 +34,11 @@ def listed(why: str, texts: Mapping[str, str]) -> Iterator[Form]:
     for programs, text in texts.items():
         for form in text.split(","):
             tokens = form.split()
-            words = tuple(tuple(token.split("|")) for token in tokens if token[0] != "-")
+            words = tuple(tuple(token.split("|")) for token in tokens if token[0] not in "-!")
+            without = tuple(flag for token in tokens if token[0] == "!" for flag in token[1:].split("|"))
             flags = tuple(tuple(token.split("|")) for token in tokens if token[0] == "-")
             for program in programs.split():
-                yield Form(program=program, words=words, flags=flags, why=why)
+                yield Form(program=program, words=words, flags=flags, why=why, without=without)
 
 
 def by_program(forms: Iterable[Form]) -> dict[str, tuple[Form, ...]]:
@@ -70,6 +73,8 @@ def fits(form: Form, args: Sequence[Word], valued: frozenset[str] = frozenset(),
     if form.unless and behind and behind[0].text in form.unless:
         return False
     if not all(_has(args, group, perhaps=perhaps) for group in form.flags):
+        return False
+    if form.without and _has(args, form.without, perhaps=False):
         return False
     rest = plain[count:] + [word.shown for word in args if word.shown == "--"]
     return not form.starts or any(

@@ -8,9 +8,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from turnhub_permissions.forms import fits
+from turnhub_permissions.forms import fits, operands
 from turnhub_permissions.hosts import gives_credentials
-from turnhub_permissions.places import own_git
+from turnhub_permissions.outputs import note_outputs
+from turnhub_permissions.places import exists, own_git
 from turnhub_permissions.programs import Effects, effects
 from turnhub_permissions.scene import Scene
 from turnhub_permissions.words import Word, literal, unknown
@@ -19,6 +20,7 @@ _GIT_SAFE: Final = re.compile(
     r"(?:color\.\w+|core\.quotepath|advice\.\w+|user\.name|user\.email|init\.defaultbranch|log\.showsignature)=[^\n!]*",
     re.IGNORECASE,
 )
+_NEW_BRANCH: Final = frozenset(("-b", "-B", "--orphan"))
 _HELPER: Final = re.compile(r"(?:^|=)(?:ext|fd)::", re.IGNORECASE)
 _RECURSIVE: Final = re.compile(r"-[A-Za-z]*[rR][A-Za-z]*|--r(?:e(?:c(?:u(?:r(?:s(?:i(?:v(?:e)?)?)?)?)?)?)?)?")
 
@@ -188,6 +190,8 @@ class Git:
             scene.opaque("what it does is only known when it runs", "git")
             return
         shaped(scene, "git", "git", rest)
+        if name == "checkout":
+            self._checkout(rest[1:])
         program = scene.tables.git.get(name.removeprefix("--"))
         found = effects(program, rest[1:], literal(".")) if program else None
         if found is None:
@@ -239,9 +243,26 @@ class Git:
                 ]
         return rest
 
+    def _checkout(self, args: Sequence[Word]) -> None:
+        """Files that a checkout overwrites: what is there, or can be nothing but a path."""
+        scene = self._scene
+        given = operands(args, _NEW_BRANCH)
+        branch = any(
+            word.shown in _NEW_BRANCH or word.shown in ("-t", "--track", "--detach", "-d") for word in args
+        )
+        for word in given:
+            text = word.shown
+            if re.match(r"\.{0,2}/|\.\.?$|:|.*[*?\[]", text) or any(
+                exists(path, scene.ground) for one in scene.places(word) or () for path in one.spellings()
+            ):
+                scene.danger("throws changes away", f"git checkout {text}")
+        if len(given) > 1 and not branch:
+            scene.danger("throws changes away", "git checkout")
+
     def _open(self, name: str, args: Sequence[Word]) -> None:
         scene = self._scene
         self._secrets(args)
+        note_outputs(scene, f"git {name}", "git", (literal(name), *args))
         for word in args:
             flag = word.prefix.partition("=")[0]
             if (

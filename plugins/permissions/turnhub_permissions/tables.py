@@ -47,6 +47,8 @@ class Tables(Struct, frozen=True):
     marks: frozenset[str]
     stands: frozenset[str]
     output_flags: frozenset[str]
+    outputs_of: Mapping[str, frozenset[str]]
+    writing: Mapping[str, Mapping[str, tuple[Form, ...]]]
     safe_variables: frozenset[str]
     special_variables: frozenset[str]
     secret_variables: re.Pattern[str]
@@ -88,6 +90,10 @@ def load() -> Tables:
         marks=frozenset(dangers["running"]["marks"].split()),
         stands=frozenset(dangers["running"]["stands"].split()),
         output_flags=frozenset(dangers["running"]["outputs"].split()),
+        outputs_of={
+            name: frozenset(flags.split()) for name, flags in _spread(dangers["writing"].pop("flags")).items()
+        },
+        writing={which: by_program(listed("", texts)) for which, texts in dangers["writing"].items()},
         safe_variables=frozenset(dangers["environment"]["safe"].split()),
         special_variables=frozenset(dangers["environment"]["special"].split()),
         secret_variables=re.compile(dangers["environment"]["secret"]),

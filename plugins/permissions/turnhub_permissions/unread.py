@@ -10,6 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from turnhub_permissions.forms import Form, fits, operands
+from turnhub_permissions.outputs import note_outputs
 from turnhub_permissions.paths import is_own_input
 from turnhub_permissions.scene import Scene
 from turnhub_permissions.special import dangers
@@ -53,7 +54,7 @@ class Unread:
         self._told_to_run(name, base, args)
         self._buried(base, args, fed=fed)
         at = len(scene.outputs)
-        self._places(name, args)
+        self._places(name, base, args)
         if base in tables.runners:
             if fed and _dash(args, tables.marks):
                 scene.danger("runs what is piped into it", name)
@@ -183,22 +184,13 @@ class Unread:
             replace(act, kind="note") for act in scene.acts[at:] if act.hard or act.danger or act.opaque
         ]
 
-    def _places(self, name: str, args: Sequence[Word]) -> None:
+    def _places(self, name: str, base: str, args: Sequence[Word]) -> None:
         """Secrets and what decides what is run, wherever they are named; outputs, where a flag says so."""
-        scene, tables = self._scene, self._scene.tables
-        for word, after in zip(args, [*args[1:], None], strict=False):
+        scene = self._scene
+        for word in args:
             if why := scene.mentions(word) or scene.too_much(word):
                 scene.danger(why, word.shown)
-            flag, equals, value = word.shown.partition("=")
-            if not equals and re.match(r"-o.", flag):
-                flag, equals, value = "-o", "=", flag[2:]
-            if flag.lower() not in tables.output_flags:
-                continue
-            target = literal(value) if equals else after
-            if target is not None:
-                scene.output(target)
-                if why := scene.unsafe(target):
-                    scene.danger(why, f"{name} {word.shown}")
+        note_outputs(scene, name, base, args)
 
 
 def _dash(args: Sequence[Word], marks: frozenset[str]) -> bool:
