@@ -8,11 +8,12 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
+from turnhub_permissions.globs import alternatives, could_be_secret
 from turnhub_permissions.words import Word, literal, unknown
 
 _KINDS: Final = """
-flags more_flags values optional patterns reads writes opaque runs data
-recursive secret_flags danger pairs pairs_eq
+flags more_flags values optional patterns reads writes opaque runs data globs
+modes recursive secret_flags danger pairs pairs_eq
 in_place here operands_with
 """
 _LISTS: Final = tuple(_KINDS.split())
@@ -22,7 +23,8 @@ class Effects(Struct):
     """What a call does. ``reads`` and ``writes``: words that name files; ``whole``: directories that are read with
     all that is in them; ``opaque``: why it could do more; ``beyond``: why it may not be one that only reads;
     ``danger``: why it always asks; ``visible``: what is hidden is left out of ``whole``; ``revisions``: words that
-    name files where they are no revisions."""
+    name files where they are no revisions; ``narrow``: only files of some names are read, none of them secret;
+    ``follow``: behind links too."""
 
     reads: list[Word] = field(default_factory=list)
     lists: list[Word] = field(default_factory=list)
@@ -33,6 +35,8 @@ class Effects(Struct):
     danger: list[str] = field(default_factory=list)
     visible: bool = False
     revisions: list[Word] = field(default_factory=list)
+    narrow: bool = False
+    follow: bool = False
 
 
 class Program(Struct, frozen=True):
@@ -89,8 +93,9 @@ class _Scan:
         self._seen: set[str] = set()
         self._pattern_given = False
         self._backup: Word | None = None
-        self._recursive = program.settings.get("recursive") == "visible"
-        self._out.visible = self._recursive
+        self._recursive = program.settings.get("recursive") in ("visible", "always")
+        self._out.visible = program.settings.get("recursive") == "visible"
+        self._out.follow = "follows" in program.settings
         self._text_rule = program.settings.get("opaque_text")
 
     def run(self) -> Effects:
@@ -201,8 +206,8 @@ class _Scan:
             case "writes":
                 if not (value.text == "-" and self._program.settings.get("dash")):
                     self._out.writes.append(value)
-            case "data":
-                self._data(value)
+            case "globs" | "modes" | "data":
+                self._chooses(kind, flag, value)
             case "patterns":
                 self._pattern_given = True
                 self._script(value)
@@ -215,6 +220,26 @@ class _Scan:
                 self._checked(value)
             case _:
                 self._refuse(f"nothing is known of {flag}")
+
+    def _chooses(self, kind: str, flag: str, value: Word) -> None:
+        """A flag whose value says which files are read, or whether they are."""
+        if kind == "globs":
+            self._glob(flag, value)
+        elif kind == "modes":
+            self._recursive = self._recursive or value.text not in ("read", "skip")
+        else:
+            self._data(value)
+
+    def _glob(self, flag: str, value: Word) -> None:
+        """Which files are read, by their names."""
+        text = value.text
+        if text is None:
+            self._refuse("which files it reads is only known when it runs")
+        elif not text.startswith("!"):
+            names = [one.rpartition(":")[2].casefold() for one in alternatives(text)]
+            if any(could_be_secret(name, dotted=True) and name != "*.json" for name in names):
+                self._out.danger.append(f"{flag} makes it read what may be secret")
+            self._out.narrow = True
 
     def _data(self, value: Word) -> None:
         """What is sent: a text, or what a file holds."""
@@ -253,16 +278,18 @@ class _Scan:
         if settings.get("plus"):
             operands = [word for word in operands if not word.prefix.startswith("+")]
         kind = self._program.operands
-        if kind == "script+read":
+        if kind.startswith("script+"):
             if not self._pattern_given and not self._seen & set(str(settings.get("no_script", "")).split()):
                 if operands:
                     self._script(operands.pop(0))
                 else:
                     self._refuse("it has no pattern")
-            kind = "edit" if "in_place" in self._seen else "read"
+            kind = "edit" if "in_place" in self._seen else kind.rpartition("+")[2]
         self._by_kind(kind, operands)
 
     def _by_kind(self, kind: str, operands: list[Word]) -> None:
+        if self._program.settings.get("response") and any(word.prefix[:1] in ("@", "") for word in operands):
+            self._refuse("what stands in a file may become its arguments")
         out = self._out
         files = {
             "list": (out.lists, operands or [self._here]),

@@ -202,8 +202,11 @@ class Commands:
 
     def _find(self, words: Sequence[Word], args: Sequence[Word]) -> None:
         self._scene.run(words, "find")
-        for inner in Find(self._scene).read(args):
+        scene, find = self._scene, Find(self._scene)
+        for inner in find.read(args):
+            before, scene.found = scene.found, find.found
             self.run(inner, many=True)
+            scene.found = before
 
 
 def note(scene: Scene, found: Effects) -> None:
@@ -213,6 +216,6 @@ def note(scene: Scene, found: Effects) -> None:
     for word in found.reads:
         scene.read(word)
     for word in found.whole:
-        scene.read_whole(word, hidden=not found.visible)
+        scene.read_whole(word, hidden=not found.visible and not found.narrow, follow=found.follow)
     for word in found.writes:
         scene.write(word)

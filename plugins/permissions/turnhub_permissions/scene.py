@@ -10,11 +10,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from turnhub_permissions.acts import Act
+from turnhub_permissions.globs import LONGEST_PATTERN, could_be_secret
 from turnhub_permissions.paths import Ground, Place, glob_escaped
 from turnhub_permissions.places import (
     FREE,
-    LONGEST_PATTERN,
-    could_be_secret,
+    below_secret,
     guarded,
     root_of_much,
     secret,
@@ -34,6 +34,7 @@ class Scene:
         self.ground = ground
         self.tables = tables
         self.acts: list[Act] = []
+        self.found: tuple[Sequence[Word], Sequence[str]] | None = None  # what find looks through, and for what
         self.outputs: list[Place] = []  # what is written by programs of which nothing else is known
         self.files: list[tuple[str, tuple[Place, ...] | None, bool]] = []
 
@@ -95,6 +96,9 @@ class Scene:
             return
         places = self.places(word)
         about = told(f"reads {word.shown}")
+        if word.found and self.found is not None:
+            self._read_found(about, *self.found)
+            return
         if places is None:
             self.acts.append(
                 Act(kind="read", about=about, opaque="which file it reads is only known when it runs")
@@ -105,10 +109,24 @@ class Scene:
             why = "it may read secrets"
         self.acts.append(self._at("read", about, places, "Read", danger=why))
 
-    def read_whole(self, word: Word, *, hidden: bool = True) -> None:
-        """A directory is read with all that is in it; ``hidden``: what is hidden too."""
+    def _read_found(self, about: str, starts: Sequence[Word], names: Sequence[str]) -> None:
+        """What find has found is read: below ``starts``, and called like ``names``, where there are some."""
+        for start in starts:
+            places = self.places(start) or ()
+            if not places:
+                self.acts.append(Act(kind="read", about=about, opaque="where it looks is only known when it runs"))
+            for place in places:
+                why = whole_secret(place, self.ground, self.tables, hidden=False)
+                why = why or below_secret(place, self.ground, self.tables, follow=True, names=names)
+                why = why or (
+                    "it may read secrets" if any(could_be_secret(n, dotted=True) for n in names) else None
+                )
+                self.acts.append(self._at("read", about, (place,), "Read", danger=why or self._secret((place,))))
+
+    def read_whole(self, word: Word, *, hidden: bool = True, follow: bool = False) -> None:
+        """A directory is read with all that is in it; ``hidden``: what is hidden too; ``follow``: behind links."""
         for place in self.places(word) or ():
-            if why := whole_secret(place, self.ground, self.tables, hidden=hidden):
+            if why := whole_secret(place, self.ground, self.tables, hidden=hidden, follow=follow):
                 self.acts.append(self._at("read", f"reads all of {word.shown}", (place,), "Read", danger=why))
 
     def write(self, word: Word) -> None:

@@ -9,17 +9,19 @@ from typing import Final
 from msgspec.structs import replace
 
 from turnhub_permissions.forms import fits, operands
+from turnhub_permissions.globs import could_be_secret
 from turnhub_permissions.hosts import gives_credentials
 from turnhub_permissions.outputs import note_outputs
 from turnhub_permissions.places import exists, own_git
 from turnhub_permissions.programs import Effects, effects
 from turnhub_permissions.scene import Scene
-from turnhub_permissions.words import Word, literal, unknown
+from turnhub_permissions.words import UNKNOWN, Word, literal, unknown
 
 _GIT_SAFE: Final = re.compile(
     r"(?:color\.\w+|core\.quotepath|advice\.\w+|user\.name|user\.email|init\.defaultbranch|log\.showsignature)=[^\n!]*",
     re.IGNORECASE,
 )
+_FOUND: Final = Word(None, "./", "./" + UNKNOWN, found=True)
 _NEW_BRANCH: Final = frozenset(("-b", "-B", "--orphan"))
 _HELPER: Final = re.compile(r"(?:^|=)(?:ext|fd)::", re.IGNORECASE)
 _RECURSIVE: Final = re.compile(r"-[A-Za-z]*[rR][A-Za-z]*|--r(?:e(?:c(?:u(?:r(?:s(?:i(?:v(?:e)?)?)?)?)?)?)?)?")
@@ -79,6 +81,14 @@ def _much(scene: Scene, base: str, args: Sequence[Word], texts: Sequence[str]) -
         scene.hard("it would take / away", base)
 
 
+def _pathspec(word: Word) -> str | None:
+    """The path that stands behind a revision or the magic of git's patterns; None where there is none of these."""
+    found = re.fullmatch(r"[^:/]*:(\([a-z,:]*\))?(.+)", word.text or "", re.DOTALL)
+    if found is None or found[2][0] in "!^":
+        return None
+    return f"/{found[2]}" if "top" in (found[1] or "") else found[2]
+
+
 def archive(args: Sequence[Word]) -> Effects | None:
     """What a call of tar does that makes an archive of what it is given, or lists one; None for all others."""
     letters = re.fullmatch(r"-?([ct])[zjJv]*f", args[0].text or "") if args else None
@@ -102,6 +112,13 @@ class Find:
         self._scene = scene
         self._kinds = scene.tables.programs["find"].kinds
         self._starts: list[Word] = []
+        self._names: list[str] = []
+        self._sure = True
+
+    @property
+    def found(self) -> tuple[Sequence[Word], Sequence[str]] | None:
+        """Where it looks, and for what names (none: for all); None where that cannot be told."""
+        return (self._starts, self._names) if self._sure else None
 
     def read(self, args: Sequence[Word]) -> list[tuple[Word, ...]]:
         """Note what find does; the commands that it runs."""
@@ -124,6 +141,10 @@ class Find:
                 scene.opaque(f"nothing is known of its test {text}", "find")
         if not self._starts:
             self._start(literal("."))
+        texts = {word.shown for word in args}
+        self._sure = not texts & {"-L", "-H", "-follow"}
+        if texts & {"-o", "-or", ",", "!", "-not", "("}:
+            self._names = []
         return [one for one in inner if one]
 
     def _start(self, word: Word) -> None:
@@ -152,14 +173,17 @@ class Find:
             if not text.endswith("t"):
                 scene.read(value, listing=True)
             return True
-        return kind == "values" and next(words, None) is not None
+        value = next(words, None) if kind == "values" else None
+        if value is not None and value.text and text in ("-name", "-iname"):
+            self._names = [value.text]
+        return value is not None
 
     def _inner(self, words: Iterator[Word]) -> tuple[Word, ...]:
         found: list[Word] = []
         for word in words:
             if word.text == ";" or (word.text == "+" and found and found[-1].text is None):
                 break
-            found.append(unknown() if "{}" in word.shown else word)
+            found.append(_FOUND if word.shown == "{}" else unknown() if "{}" in word.shown else word)
         else:
             self._scene.opaque("the command that it runs has no end", "find")
         return tuple(found)
@@ -213,7 +237,16 @@ class Git:
         scene = self._scene
         for word in found.reads:
             scene.read(word)
-        for word in found.revisions:
+        for one in found.revisions:
+            word, path = one, _pathspec(one)
+            if path is not None:
+                word = literal(path)
+            if (
+                word.text
+                and could_be_secret(word.text, dotted=True)
+                and re.search(r"[*?\[].*[^*]|[^*/]\*$", word.text)
+            ):
+                scene.danger("it may read secrets", f"git {word.shown}")
             places = scene.places(word)
             parts = (word.text or "").split("/")
             elsewhere = word.tilde or parts[0] == "" or ".." in parts

@@ -28,7 +28,8 @@ class Word(Struct, frozen=True):
     """One word. ``text``: its value, None where it is only known when it runs; ``prefix``: what it surely begins
     with. ``pattern``: for a word with wildcards, the same with its quoted special characters in brackets.
     ``tilde``: it begins with a ``~`` that the shell expands; ``feeds``: some of it is what a command prints;
-    ``stream``: all of it is a process substitution; ``splits``: it may become several words. ``shown``: for
+    ``stream``: all of it is a process substitution; ``splits``: it may become several words; ``found``: it is what
+    find has found. ``shown``: for
     messages and rules, with :data:`UNKNOWN` for unknown parts."""
 
     text: str | None
@@ -39,6 +40,7 @@ class Word(Struct, frozen=True):
     feeds: bool = False
     stream: bool = False
     splits: bool = False
+    found: bool = False
 
     @property
     def may_be_flag(self) -> bool:
