@@ -41,12 +41,52 @@ def listed(why: str, texts: Mapping[str, str]) -> Iterator[Form]:
                 yield Form(program=program, words=words, flags=flags, why=why, without=without)
 
 
-def by_program(forms: Iterable[Form]) -> dict[str, tuple[Form, ...]]:
+class Forms(Struct, frozen=True):
+    """The forms of one program: all, by their first word, and those that any first word may have."""
+
+    every: tuple[Form, ...] = ()
+    first: Mapping[str, tuple[Form, ...]] = {}
+    other: tuple[Form, ...] = ()
+
+    def fitting(
+        self, args: Sequence[Word], valued: frozenset[str] = frozenset(), *, perhaps: bool = False
+    ) -> Iterator[Form]:
+        """The forms that a call with ``args`` has. ``valued``: the program's flags that take a value; ``perhaps``:
+        those that it could have, by words that are only known when it runs."""
+        if not self.every:
+            return
+        plain = [word.shown.casefold() for word in args if not word.prefix.startswith("-")]
+        ways = [plain]
+        if valued and (stepped := [word.shown.casefold() for word in operands(args, valued)]) != plain:
+            ways.append(stepped)  # both: not all flags take a value in all subcommands
+        near = self.other
+        if perhaps and any(way and UNKNOWN in way[0] for way in ways):
+            near = self.every
+        else:
+            for head in {way[0] for way in ways if way}:
+                near += self.first.get(head, ())
+        yield from (form for form in near if any(_fits(form, args, way, perhaps=perhaps) for way in ways))
+
+
+def by_program(forms: Iterable[Form]) -> dict[str, Forms]:
     """Forms by their program, in order."""
-    found: dict[str, tuple[Form, ...]] = {}
+    found: dict[str, list[Form]] = {}
     for form in forms:
-        found[form.program] = (*found.get(form.program, ()), form)
-    return found
+        found.setdefault(form.program, []).append(form)
+    return {program: _indexed(tuple(listed)) for program, listed in found.items()}
+
+
+def _indexed(forms: tuple[Form, ...]) -> Forms:
+    first: dict[str, tuple[Form, ...]] = {}
+    other: list[Form] = []
+    for form in forms:
+        heads = form.words[0] if form.words else ("*",)
+        if any("*" in head for head in heads):
+            other.append(form)
+            continue
+        for head in heads:
+            first[head] = (*first.get(head, ()), form)
+    return Forms(forms, first, tuple(other))
 
 
 def operands(args: Sequence[Word], valued: frozenset[str]) -> list[Word]:
@@ -60,10 +100,7 @@ def operands(args: Sequence[Word], valued: frozenset[str]) -> list[Word]:
     return found
 
 
-def fits(form: Form, args: Sequence[Word], valued: frozenset[str] = frozenset(), *, perhaps: bool = False) -> bool:
-    """Whether a call with ``args`` is of that form. ``valued``: the program's flags that take a value;
-    ``perhaps``: whether it could be, by words that are only known when it runs."""
-    plain = [word.shown for word in operands(args, valued)]
+def _fits(form: Form, args: Sequence[Word], plain: Sequence[str], *, perhaps: bool) -> bool:
     count = len(form.words)
     if len(plain) < count and not (perhaps and plain and UNKNOWN in plain[-1]):
         return False
@@ -76,7 +113,7 @@ def fits(form: Form, args: Sequence[Word], valued: frozenset[str] = frozenset(),
         return False
     if form.without and _has(args, form.without, perhaps=False):
         return False
-    rest = plain[count:] + [word.shown for word in args if word.shown == "--"]
+    rest = [*plain[count:], *(word.shown for word in args if word.shown == "--")]
     return not form.starts or any(
         text == start or (start in "+:" and text.startswith(start)) or (perhaps and text[:1] == UNKNOWN)
         for text in rest
@@ -85,9 +122,8 @@ def fits(form: Form, args: Sequence[Word], valued: frozenset[str] = frozenset(),
 
 
 def _is_one(text: str, wanted: Iterable[str], *, perhaps: bool) -> bool:
-    low = text.casefold()
     return (perhaps and UNKNOWN in text) or any(
-        low == one or ("*" in one and fnmatchcase(low, one)) for one in wanted
+        text == one or ("*" in one and fnmatchcase(text, one)) for one in wanted
     )
 
 

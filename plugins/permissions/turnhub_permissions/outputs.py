@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from turnhub_permissions.forms import fits, operands
+from turnhub_permissions.forms import Forms, operands
 from turnhub_permissions.scene import Scene
 from turnhub_permissions.words import Word, literal
 
@@ -46,9 +46,7 @@ def _as_path(text: str) -> Word:
 def _operands(scene: Scene, base: str, args: Sequence[Word]) -> Iterator[tuple[Word, Word]]:
     valued = scene.tables.valued.get(base, frozenset())
     for which, forms in scene.tables.writing.items():
-        for form in forms.get(base, ()):
-            if not fits(form, args, valued):
-                continue
+        for form in forms.get(base, Forms()).fitting(args, valued):
             given = operands(args, valued)[len(form.words) :]
             chosen = {"first": given[:1], "last": given[-1:], "rest": given[1:]}.get(which, given)
             yield from ((word, word) for word in chosen if not _REMOTE.match(word.shown))

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from turnhub_permissions.forms import fits, operands
+from turnhub_permissions.forms import Forms, operands
 from turnhub_permissions.globs import could_be_secret
 from turnhub_permissions.hosts import gives_credentials
 from turnhub_permissions.outputs import note_outputs
@@ -54,11 +54,10 @@ def dangers(scene: Scene, name: str, args: Sequence[Word]) -> None:
 def shaped(scene: Scene, base: str, name: str, args: Sequence[Word]) -> None:
     """Note the dangerous forms that a call of ``base`` has, or could turn out to have."""
     valued = scene.tables.valued.get(base, frozenset())
-    forms = scene.tables.forms.get(base, ())
-    for form in forms:
-        if fits(form, args, valued):
-            scene.danger(form.why, f"{name} {form.named}".strip())
-    if any(word.text is None for word in args) and any(fits(form, args, valued, perhaps=True) for form in forms):
+    forms = scene.tables.forms.get(base, Forms())
+    for form in forms.fitting(args, valued):
+        scene.danger(form.why, f"{name} {form.named}".strip())
+    if any(word.text is None for word in args) and any(forms.fitting(args, valued, perhaps=True)):
         scene.opaque("words that are only known when it runs may make it do more", name)
 
 

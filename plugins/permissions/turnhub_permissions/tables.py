@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from turnhub_permissions.forms import Form, by_program, listed
+from turnhub_permissions.forms import Form, Forms, by_program, listed
 from turnhub_permissions.paths import path_pattern
 from turnhub_permissions.programs import Program, programs
 
@@ -22,7 +22,7 @@ class Tables(Struct, frozen=True):
     git: Mapping[str, Program]
     wrappers: Mapping[str, Program]
     dangerous: Mapping[str, str]
-    forms: Mapping[str, tuple[Form, ...]]
+    forms: Mapping[str, Forms]
     valued: Mapping[str, frozenset[str]]
     secret_roots: re.Pattern[str]
     secret_homes: re.Pattern[str]
@@ -36,8 +36,8 @@ class Tables(Struct, frozen=True):
     inline: Mapping[str, frozenset[str]]
     input: Mapping[str, tuple[int, frozenset[str]]]
     fetching: frozenset[str]
-    packing: Mapping[str, tuple[Form, ...]]
-    copying: Mapping[str, tuple[Form, ...]]
+    packing: Mapping[str, Forms]
+    copying: Mapping[str, Forms]
     running_flags: frozenset[str]
     running_operands: Mapping[str, re.Pattern[str]]
     assigning: frozenset[str]
@@ -48,7 +48,7 @@ class Tables(Struct, frozen=True):
     stands: frozenset[str]
     output_flags: frozenset[str]
     outputs_of: Mapping[str, frozenset[str]]
-    writing: Mapping[str, Mapping[str, tuple[Form, ...]]]
+    writing: Mapping[str, Mapping[str, Forms]]
     safe_variables: frozenset[str]
     special_variables: frozenset[str]
     secret_variables: re.Pattern[str]

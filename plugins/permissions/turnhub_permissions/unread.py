@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from turnhub_permissions.forms import Form, fits, operands
+from turnhub_permissions.forms import Forms, operands
 from turnhub_permissions.outputs import note_outputs
 from turnhub_permissions.paths import is_own_input
 from turnhub_permissions.scene import Scene
@@ -66,9 +66,9 @@ class Unread:
         if self._shaped(tables.copying, base, args):
             self._sends(operands(args, frozenset())[:-1])
 
-    def _shaped(self, forms: Mapping[str, tuple[Form, ...]], base: str, args: Sequence[Word]) -> bool:
-        found = forms.get(base) or forms.get(_own(base)) or ()
-        return any(fits(form, args, self._scene.tables.valued.get(base, frozenset())) for form in found)
+    def _shaped(self, forms: Mapping[str, Forms], base: str, args: Sequence[Word]) -> bool:
+        found = forms.get(base) or forms.get(_own(base)) or Forms()
+        return any(found.fitting(args, self._scene.tables.valued.get(base, frozenset())))
 
     def _files(self, args: Sequence[Word], written: set[str]) -> None:
         """What a program that runs others may be told to run: no file that it writes by itself."""
