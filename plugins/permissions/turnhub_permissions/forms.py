@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
@@ -139,6 +140,8 @@ def _has(args: Sequence[Word], group: Sequence[str], *, perhaps: bool) -> bool:
 def _is_valued(text: str, after: str, flag: str) -> bool:
     """Whether a word is a flag with that value, in it or behind it."""
     name, _, value = flag.partition("=")
+    if len(name) == 2 and (found := re.match(rf"-[A-Za-z]*?{re.escape(name[1])}", text)):
+        text = name + text[found.end() :]
     if text == name:
         return after.casefold() == value
     return text.startswith(name) and text[len(name) :].lstrip("=").casefold() == value

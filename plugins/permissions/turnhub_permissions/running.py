@@ -37,7 +37,7 @@ class Commands:
         self._scene = scene
         self._script = script
         self._depth = 0
-        self._unread = Unread(scene, lambda words, fed: self.run(words, fed=fed))
+        self._unread = Unread(scene, lambda words, fed: self.run(words, fed=fed), script)
 
     def run(self, words: Sequence[Word], *, fed: bool = False, repeated: bool = False, many: bool = False) -> None:
         """Note what ``words`` run. ``fed``: something is piped into them; ``many``: words are added by others."""

@@ -38,6 +38,10 @@ class Tables(Struct, frozen=True):
     fetching: frozenset[str]
     packing: Mapping[str, Forms]
     copying: Mapping[str, Forms]
+    containers: frozenset[str]
+    container_values: frozenset[str]
+    sql: frozenset[str]
+    texts: Mapping[str, Forms]
     running_flags: frozenset[str]
     running_operands: Mapping[str, re.Pattern[str]]
     assigning: frozenset[str]
@@ -79,6 +83,10 @@ def load() -> Tables:
         fetching=frozenset(dangers["fetching"]["programs"].split()),
         packing=by_program(listed("", dangers["fetching"]["packing"])),
         copying=by_program(listed("", dangers["fetching"]["copying"])),
+        containers=frozenset(dangers["opaque"]["containers"]["programs"].split()),
+        container_values=frozenset(dangers["opaque"]["containers"]["values"].split()),
+        sql=frozenset(dangers["running"]["sql"].split()),
+        texts=by_program(listed("", dangers["running"]["texts"])),
         running_flags=frozenset(dangers["running"]["flags"].split()),
         running_operands={
             name: re.compile(text) for name, text in _spread(dangers["running"]["operands"]).items()

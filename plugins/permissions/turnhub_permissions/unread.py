@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
@@ -14,7 +15,7 @@ from turnhub_permissions.outputs import note_outputs
 from turnhub_permissions.paths import is_own_input
 from turnhub_permissions.scene import Scene
 from turnhub_permissions.special import dangers
-from turnhub_permissions.words import Word, literal
+from turnhub_permissions.words import UNKNOWN, Word, literal
 from turnhub_permissions.wrapping import SHELLS
 
 _ASSIGNS: Final = re.compile(r"[A-Za-z_.][\w.]*[:+?!]*=")
@@ -24,15 +25,19 @@ _INTERPRETERS: Final = frozenset(("python", "node", "nodejs", "perl", "ruby", "p
 _NO_PLACE: Final = re.compile(
     r"[\d.:]*\d|[a-z]+:\d+|http\.server|SimpleHTTPServer|zipfile|tarfile|pyftpdlib|serve"
 )
+_MOST_TEXTS: Final = 32
 _PLAIN: Final = re.compile(r"[\w./+-]+")
 
 
 class Unread:
     """Notes such calls in a scene; ``run`` notes a command that one of them runs."""
 
-    def __init__(self, scene: Scene, run: Callable[[Sequence[Word], bool], None]) -> None:
+    def __init__(
+        self, scene: Scene, run: Callable[[Sequence[Word], bool], None], script: Callable[[str], None]
+    ) -> None:
         self._scene = scene
         self._run = run
+        self._script = script
 
     def note(self, name: str, words: Sequence[Word], *, fed: bool) -> None:
         """Note a call of ``name``. ``fed``: something is piped into it."""
@@ -51,8 +56,11 @@ class Unread:
         self._input(name, tables.input.get(_own(base)) or tables.input.get(base), args, fed=fed)
         if base in ("make", "gmake"):
             self._directory(name, args)
+        if base in tables.containers:
+            self._container(name, args, fed=fed)
         self._told_to_run(name, base, args)
         self._buried(base, args, fed=fed)
+        self._texts(name, base, args)
         at = len(scene.outputs)
         self._places(name, base, args)
         if base in tables.runners:
@@ -69,6 +77,39 @@ class Unread:
     def _shaped(self, forms: Mapping[str, Forms], base: str, args: Sequence[Word]) -> bool:
         found = forms.get(base) or forms.get(_own(base)) or Forms()
         return any(found.fitting(args, self._scene.tables.valued.get(base, frozenset())))
+
+    def _texts(self, name: str, base: str, args: Sequence[Word]) -> None:
+        """Scripts among the arguments: all that a program may take for one, or what a runner is handed and can be
+        nothing else."""
+        scene, tables = self._scene, self._scene.tables
+        forms = list(tables.texts.get(base, Forms()).fitting(args, tables.valued.get(base, frozenset())))
+        if not forms and base not in tables.runners:
+            return
+        texts = [word.shown for word in args if re.search(r"\s", word.shown)]
+        behind = [_behind(args, form.words[-1] if form.words else ()) for form in forms]
+        if len(texts) + len(behind) > _MOST_TEXTS:
+            scene.opaque("it is told to run too much", name)
+            return
+        if forms and any(word.text is None for word in args):
+            scene.opaque("what it runs is only known when it runs", name)
+        for text in texts:
+            if UNKNOWN not in text:
+                self._noted(partial(self._script, re.sub(r"^--?[\w-]+=", "", text)), dangers_only=not forms)
+        for text in behind:
+            if UNKNOWN not in text:
+                self._noted(partial(self._script, text), dangers_only=True)
+
+    def _noted(self, judge: Callable[[], None], *, dangers_only: bool = False) -> None:
+        """Note what speaks against something, and nothing else of it."""
+        scene = self._scene
+        at, ground = len(scene.acts), scene.ground
+        judge()
+        scene.ground = ground
+        scene.acts[at:] = [
+            replace(act, kind="note")
+            for act in scene.acts[at:]
+            if act.hard or act.danger or (act.opaque and not dangers_only)
+        ]
 
     def _files(self, args: Sequence[Word], written: set[str]) -> None:
         """What a program that runs others may be told to run: no file that it writes by itself."""
@@ -135,17 +176,25 @@ class Unread:
             if not places or not all(scene.ground.within(one) for one in places):
                 scene.opaque("it does what another directory says", name)
 
+    def _container(self, name: str, args: Sequence[Word], *, fed: bool) -> None:
+        """A command that is run in a container: an image alone runs what it was made for."""
+        words = [word.shown for word in operands(args, self._scene.tables.container_values)]
+        if words[:1] == ["container"]:
+            del words[0]
+        if "run" in words[1:3] or (words[:1] in (["run"], ["create"]) and (fed or len(words) > 2)):
+            self._scene.opaque("it runs a command that is not read here", name)
+
     def _told_to_run(self, name: str, base: str, args: Sequence[Word]) -> None:
-        """Flags, assignments and operands that name what is to be run, as many programs call them."""
+        """Flags, assignments and texts that name what is to be run, as many programs call them."""
         scene, tables = self._scene, self._scene.tables
-        operands = tables.running_operands.get(base)
+        texts = tables.running_operands.get(base)
         for word in args:
             flag = word.prefix.partition("=")[0]
             if flag in tables.running_flags:
                 scene.opaque(f"{flag} can make it run something", name)
             elif base in tables.assigning and _ASSIGNS.match(word.prefix):
                 scene.opaque(f"{word.prefix.partition('=')[0]} may change what it runs", name)
-            elif operands is not None and operands.search(word.shown):
+            elif texts is not None and (texts.search(word.shown) or (word.text is None and base in tables.sql)):
                 scene.opaque("it runs, reads or writes what its arguments say", name)
 
     def _buried(self, base: str, args: Sequence[Word], *, fed: bool) -> None:
@@ -171,18 +220,13 @@ class Unread:
 
     def _stands_alone(self, name: str, args: Sequence[Word], *, fed: bool) -> None:
         """Note what speaks against a command behind a runner, as if it stood alone."""
-        scene, tables = self._scene, self._scene.tables
+        tables = self._scene.tables
         known = name in tables.stands or any(
             one in tables.inline or one in tables.input for one in (name, _own(name))
         )
         if not known or name in tables.marks:
             return
-        at, ground = len(scene.acts), scene.ground
-        self._run((literal(name), *args), fed)
-        scene.ground = ground
-        scene.acts[at:] = [
-            replace(act, kind="note") for act in scene.acts[at:] if act.hard or act.danger or act.opaque
-        ]
+        self._noted(lambda: self._run((literal(name), *args), fed))
 
     def _places(self, name: str, base: str, args: Sequence[Word]) -> None:
         """Secrets and what decides what is run, wherever they are named; outputs, where a flag says so."""
@@ -191,6 +235,15 @@ class Unread:
             if why := scene.mentions(word) or scene.too_much(word):
                 scene.danger(why, word.shown)
         note_outputs(scene, name, base, args)
+
+
+def _behind(args: Sequence[Word], last: Sequence[str]) -> str:
+    """What stands behind the last word of a form, and behind the flags there, as one text."""
+    at = next((number for number, word in enumerate(args, 1) if word.shown.casefold() in last), 0)
+    rest = list(args[at:])
+    while rest and rest[0].prefix.startswith("-"):
+        del rest[0]
+    return " ".join(word.shown for word in rest)
 
 
 def _dash(args: Sequence[Word], marks: frozenset[str]) -> bool:
