@@ -130,3 +130,34 @@ def test_a_directory_with_too_much_in_it_is_not_looked_through(tmp_path: Path) -
         (tmp_path / f"{number}").touch()
     assert Files().below(str(tmp_path)) is None
     assert Files().below(str(tmp_path / "1")) == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        ("mv dir other && cat other/away/passwd", "ask"),
+        ("cp -a dir other && cat other/away/passwd", "ask"),
+        ("cp -r dir other && echo x > other/away/x", "ask"),
+        ("cp -P here other && cat other/x", "ask"),
+        ("mv here other", "ask"),
+        ("mv src other && cat other/a.py", "allow"),
+        ("cp -r src other && cat other/a.py", "allow"),
+        ("cp -r kit/. .", "ask"),
+        ("cp -rT kit .", "ask"),
+        ("cp -r kit/x .", "ask"),
+        ("cp -r src/. other", "allow"),
+        ("rsync -a kit/x/ .", "ask"),
+    ],
+)
+def test_what_is_taken_along_is_looked_at(project: Path, command: str, wanted: str) -> None:
+    """Links, which mean another place elsewhere, and files that decide what is run where they come to lie."""
+    (project / "dir").mkdir()
+    (project / "dir/away").symlink_to("/etc")
+    (project / "kit/x").mkdir(parents=True)
+    (project / "kit/x/.envrc").touch()
+    (project / "kit/lefthook.yml").touch()
+    engine = Engine(source_of(policies({})))
+    found = engine.judge(
+        engine.policy("edits"), "Bash", {"command": command}, str(project), home=str(project.parent)
+    )
+    assert found.verdict == wanted, found.why

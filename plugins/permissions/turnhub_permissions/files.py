@@ -43,17 +43,15 @@ class Files:
         return None if len(found) == _MOST else found
 
     def below(self, path: str) -> tuple[tuple[str, bool], ...] | None:
-        """All that lies below a directory, what packages and tools put there left out."""
+        """All that lies below a directory, but not in what packages and tools put there."""
         found: list[tuple[str, bool]] = []
         folders = [path]
         for folder in folders:
             try:
                 with os.scandir(folder) as entries:
                     for entry in islice(entries, _MOST_BELOW):
-                        if entry.name in _OTHERS:
-                            continue
                         found.append((entry.path, entry.is_symlink()))
-                        if entry.is_dir(follow_symlinks=False):
+                        if entry.name not in _OTHERS and entry.is_dir(follow_symlinks=False):
                             folders.append(entry.path)
             except (OSError, ValueError):
                 continue

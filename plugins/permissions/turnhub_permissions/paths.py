@@ -24,7 +24,7 @@ class Resolver(Protocol):
         """The existing paths that a shell pattern names; None where there are too many."""
 
     def below(self, path: str) -> tuple[tuple[str, bool], ...] | None:
-        """All that lies below a directory (links not followed, packages of others left out), each with whether
+        """All that lies below a directory (links not followed, but not in packages of others), each with whether
         it is a link; None where it is too much."""
 
     def folds(self, path: str) -> bool:

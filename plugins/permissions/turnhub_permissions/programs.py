@@ -24,7 +24,8 @@ class Effects(Struct):
     all that is in them; ``opaque``: why it could do more; ``beyond``: why it may not be one that only reads;
     ``danger``: why it always asks; ``visible``: what is hidden is left out of ``whole``; ``revisions``: words that
     name files where they are no revisions; ``narrow``: only files of some names are read, none of them secret;
-    ``follow``: behind links too."""
+    ``follow``: behind links too; ``carried``: what is taken along as it is, links as links; ``spread``:
+    directories whose content goes to another one, under their names or directly."""
 
     reads: list[Word] = field(default_factory=list)
     lists: list[Word] = field(default_factory=list)
@@ -37,6 +38,8 @@ class Effects(Struct):
     revisions: list[Word] = field(default_factory=list)
     narrow: bool = False
     follow: bool = False
+    carried: list[Word] = field(default_factory=list)
+    spread: list[tuple[Word, Word, bool]] = field(default_factory=list)
 
 
 class Program(Struct, frozen=True):
@@ -365,6 +368,17 @@ class _Scan:
         out.whole += sources if self._recursive else []
         out.writes += (sources if moved else []) + ([] if given else targets)
         out.writes += [_inside(target, source) for target in targets for source in sources]
+        if moved or self._recursive or self._seen & {"-P", "-d", "--no-dereference"}:
+            direct = bool(self._seen & {"-T", "--no-target-directory"})
+            out.carried += sources
+            out.spread += [
+                (source, target, direct or is_content(source.shown)) for target in targets for source in sources
+            ]
+
+
+def is_content(path: str) -> bool:
+    """Whether a path names what is in a directory, and not the directory."""
+    return path in (".", "..") or path.rstrip("/").endswith(("/.", "/.."))
 
 
 def _inside(directory: Word, source: Word) -> Word:

@@ -217,5 +217,9 @@ def note(scene: Scene, found: Effects) -> None:
         scene.read(word)
     for word in found.whole:
         scene.read_whole(word, hidden=not found.visible and not found.narrow, follow=found.follow)
+    for word in found.carried:
+        scene.carries(word)
+    for source, target, direct in found.spread:
+        scene.spreads(source, target, direct=direct)
     for word in found.writes:
         scene.write(word)

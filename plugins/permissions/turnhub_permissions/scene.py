@@ -129,6 +129,33 @@ class Scene:
             if why := whole_secret(place, self.ground, self.tables, hidden=hidden, follow=follow):
                 self.acts.append(self._at("read", f"reads all of {word.shown}", (place,), "Read", danger=why))
 
+    def carries(self, word: Word) -> None:
+        """Something is taken elsewhere as it is: a link could mean another place there, and what lies behind it
+        would be taken for what it is called."""
+        for place in self.places(word) or ():
+            folder, _, name = place.named.rpartition("/")
+            below = self.ground.resolver.below(place.real)
+            if self.ground.resolver.real(folder or "/").rstrip("/") + f"/{name}" != place.real:
+                self.opaque("it takes a link along", word.shown)
+            elif below is None:
+                self.opaque("it takes along too much to tell what it is", word.shown)
+            elif any(link for _, link in below):
+                self.opaque("it takes links along", word.shown)
+
+    def spreads(self, source: Word, target: Word, *, direct: bool) -> None:
+        """All that is in a directory is put into another one; ``direct``: without the directory's own name."""
+        tops = self.places(target) or ()
+        for place in self.places(source) or ():
+            found = self.ground.resolver.below(place.real) or ()
+            if direct and not found and any(self.ground.within(top) for top in tops):
+                self.opaque("what it puts there is not known yet", source.shown)
+            start = len(place.real.rstrip("/") if direct else place.real.rstrip("/").rpartition("/")[0])
+            for top in tops:
+                paths = (top.real.rstrip("/") + path[start:] for path, _ in found)
+                why = (guarded(Place(path, path), self.ground, self.tables) for path in paths)
+                if one := next((one for one in why if one), None):
+                    self.danger(one, f"{source.shown} to {target.shown}")
+
     def write(self, word: Word) -> None:
         """A file is written, made or deleted."""
         if word.text in FREE or word.stream:

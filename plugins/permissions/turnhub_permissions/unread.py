@@ -26,6 +26,7 @@ _NO_PLACE: Final = re.compile(
     r"[\d.:]*\d|[a-z]+:\d+|http\.server|SimpleHTTPServer|zipfile|tarfile|pyftpdlib|serve"
 )
 _MOST_TEXTS: Final = 32
+_REMOTE: Final = re.compile(r"[\w.@-]+:")
 _PLAIN: Final = re.compile(r"[\w./+-]+")
 
 
@@ -72,7 +73,12 @@ class Unread:
             words += [word for word in operands(args, frozenset()) if not _NO_PLACE.fullmatch(word.shown)]
             self._sends(words or [literal(".")])
         if self._shaped(tables.copying, base, args):
-            self._sends(operands(args, frozenset())[:-1])
+            *sources, target = operands(args, frozenset()) or [literal(".")]
+            self._sends(sources)
+            for source in sources:
+                if base == "rsync" and not _REMOTE.match(source.shown) and not _REMOTE.match(target.shown):
+                    scene.carries(source)
+                    scene.spreads(source, target, direct=source.shown.endswith(("/", "/.")))
 
     def _shaped(self, forms: Mapping[str, Forms], base: str, args: Sequence[Word]) -> bool:
         found = forms.get(base) or forms.get(_own(base)) or Forms()
@@ -121,7 +127,7 @@ class Unread:
     def _sends(self, words: Sequence[Word]) -> None:
         """Directories that are packed or sent with all that is in them."""
         for word in words:
-            if not re.match(r"[\w.@-]+:", word.shown):
+            if not _REMOTE.match(word.shown):
                 self._scene.read_whole(word)
 
     def _inline(self, name: str, flags: frozenset[str], args: Sequence[Word]) -> None:
