@@ -172,10 +172,10 @@ class Find:
             if not text.endswith("t"):
                 scene.read(value, listing=True)
             return True
-        value = next(words, None) if kind == "values" else None
-        if value is not None and value.text and text in ("-name", "-iname"):
-            self._names = [value.text]
-        return value is not None
+        taken = next(words, None) if kind == "values" else None
+        if taken is not None and taken.text and text in ("-name", "-iname"):
+            self._names = [taken.text]
+        return taken is not None
 
     def _inner(self, words: Iterator[Word]) -> tuple[Word, ...]:
         found: list[Word] = []

@@ -56,11 +56,14 @@ class Tables(Struct, frozen=True):
     safe_variables: frozenset[str]
     special_variables: frozenset[str]
     secret_variables: re.Pattern[str]
+    tools: Mapping[str, str]
+    inputs: Mapping[str, tuple[str, ...]]
 
 
 def load() -> Tables:
     """The tables that come with this package."""
     dangers = _read("dangers.toml")
+    tools = _read("tools.toml")
     places = dangers["secrets"]["patterns"].split()
     return Tables(
         programs=programs(_read("programs.toml")),
@@ -105,6 +108,8 @@ def load() -> Tables:
         safe_variables=frozenset(dangers["environment"]["safe"].split()),
         special_variables=frozenset(dangers["environment"]["special"].split()),
         secret_variables=re.compile(dangers["environment"]["secret"]),
+        tools={name: tool for tool, names in tools["names"].items() for name in names.split()},
+        inputs={key: tuple(names.split()) for key, names in tools["inputs"].items()},
     )
 
 

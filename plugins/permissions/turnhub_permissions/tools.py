@@ -35,7 +35,7 @@ _NAMES: Final = {
 
 _BASH: Final = frozenset(("command", "description", "timeout", "run_in_background"))
 _UNLEASHED: Final = re.compile(
-    r"(?i)dangerous|unsafe|bypass|no_?sandbox|disable_?sandbox|skip_?permissions|dont_?ask"
+    r"(?i)dangerous|unsafe|bypass|escalat|elevat|no_?sandbox|disable_?sandbox|skip_?permissions|dont_?ask"
 )
 _MODE: Final = re.compile(r"(?i)(?:permission_?)?mode")
 
