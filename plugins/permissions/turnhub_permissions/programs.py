@@ -13,9 +13,11 @@ from turnhub_permissions.words import Word, literal, unknown
 
 _KINDS: Final = """
 flags more_flags values optional patterns reads writes opaque runs data globs
-modes recursive secret_flags danger pairs pairs_eq
+modes numbers recursive secret_flags danger pairs pairs_eq
 in_place here operands_with
 """
+_COMPARISONS: Final = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
+_NUMERIC: Final = re.compile(r"%[-+ #0-9.*']*[diouxXeEfFgGaAc*]")
 _LISTS: Final = tuple(_KINDS.split())
 
 
@@ -122,6 +124,17 @@ class _Scan:
             if (kind and not word.prefix.startswith("--")) or (word.may_be_flag and self._program.kinds):
                 self._refuse("its first argument may be a flag")
 
+        if self._program.settings.get("formats"):
+            self._formats()
+
+    def _formats(self) -> None:
+        """Shells calculate with what printf takes for numbers."""
+        first, *rest = self._words or [literal("")]
+        if rest and (first.text is None or _NUMERIC.search(first.text)):
+            for word in rest:
+                if not word.number and not re.fullmatch(r"[-+]?[\d.]+", word.text or ""):
+                    self._refuse("it calculates with what may be no number")
+
     def _flags(self, words: Iterator[Word]) -> list[Word]:
         for word in words:
             text = word.text
@@ -209,7 +222,7 @@ class _Scan:
             case "writes":
                 if not (value.text == "-" and self._program.settings.get("dash")):
                     self._out.writes.append(value)
-            case "globs" | "modes" | "data":
+            case "globs" | "modes" | "data" | "numbers":
                 self._chooses(kind, flag, value)
             case "patterns":
                 self._pattern_given = True
@@ -225,11 +238,14 @@ class _Scan:
                 self._refuse(f"nothing is known of {flag}")
 
     def _chooses(self, kind: str, flag: str, value: Word) -> None:
-        """A flag whose value says which files are read, or whether they are."""
+        """A flag whose value says which files are read, or whether they are, or is a number."""
         if kind == "globs":
             self._glob(flag, value)
         elif kind == "modes":
             self._recursive = self._recursive or value.text not in ("read", "skip")
+        elif kind == "numbers":
+            if not value.number and not re.fullmatch(r"[\d.]+", value.text or ""):
+                self._refuse(f"{flag} calculates with what may be no number")
         else:
             self._data(value)
 
@@ -258,6 +274,7 @@ class _Scan:
         if (
             value is not None
             and self._text_rule
+            and not value.number
             and (value.text is None or re.search(self._text_rule, value.text))
         ):
             self._refuse("an argument that could do more")
@@ -278,6 +295,10 @@ class _Scan:
             if first not in settings["words"]:
                 self._out.beyond.append(f"{first or 'this form'} is not one that only reads")
             return
+        if len(operands) > int(settings.get("most", len(operands))):
+            self._out.beyond.append("it does more with these arguments")
+        if settings.get("arithmetic"):
+            self._compares()
         if settings.get("plus"):
             operands = [word for word in operands if not word.prefix.startswith("+")]
         kind = self._program.operands
@@ -289,6 +310,14 @@ class _Scan:
                     self._refuse("it has no pattern")
             kind = "edit" if "in_place" in self._seen else kind.rpartition("+")[2]
         self._by_kind(kind, operands)
+
+    def _compares(self) -> None:
+        """What is compared as numbers has to be some: shells calculate with texts, and run what stands in them."""
+        numbers = [word.number or re.fullmatch(r"-?\d+", word.text or "") is not None for word in self._words]
+        for at, word in enumerate(self._words):
+            sides = (at - 1, at + 1)
+            if word.text in _COMPARISONS and not all(0 <= side < len(numbers) and numbers[side] for side in sides):
+                self._refuse("a comparison of what may be no numbers")
 
     def _by_kind(self, kind: str, operands: list[Word]) -> None:
         if self._program.settings.get("response") and any(word.prefix[:1] in ("@", "") for word in operands):

@@ -80,7 +80,9 @@ class Commands:
         self, name: str, words: Sequence[Word], args: Sequence[Word], *, fed: bool, repeated: bool
     ) -> None:
         scene, tables = self._scene, self._scene.tables
-        if name in tables.wrappers:
+        if len(args) == 1 and args[0].text in tables.versions.get(name, ()):
+            scene.run(words, name, free=True)
+        elif name in tables.wrappers:
             self._wrapped(name, words, args, fed=fed, repeated=repeated)
         elif name in SHELLS:
             self._shell(words, args, fed=fed)

@@ -15,6 +15,7 @@ from turnhub_permissions.running import Commands
 from turnhub_permissions.scene import Scene
 from turnhub_permissions.script import Call, Script
 from turnhub_permissions.tables import Tables
+from turnhub_permissions.words import Word, literal
 
 _MOST_NESTED: Final = 6
 _MOST_CALLS: Final = 400
@@ -74,8 +75,8 @@ class _Run:
                 self._scene.opaque("it changes its working directory more than once")
 
     def _call(self, call: Call, depth: int, *, fed: bool) -> None:
-        for name, _ in call.assignments:
-            self._assigned(name)
+        for name, value in call.assignments:
+            self._assigned(name, value)
         for redirect in call.redirects:
             if redirect.writes:
                 self._scene.write(redirect.target)
@@ -95,8 +96,26 @@ class _Run:
         )
         commands.run(call.words, fed=fed, repeated=call.repeated)
 
-    def _assigned(self, name: str) -> None:
+    def _assigned(self, name: str, value: Word) -> None:
         tables = self._scene.tables
-        own = re.fullmatch(r"[a-z_][a-z0-9_]*", name) and name not in tables.special_variables
-        if not own and name not in tables.safe_variables:
+        harmless = tables.variable_values.get(name)
+        if harmless is not None and harmless.fullmatch(value.text if value.text is not None else "\0"):
+            return
+        if name in tables.search_paths and self._here(value):
+            self._scene.run((literal(f"{name}="), value), f"{name}=")
+            return
+        own = re.fullmatch(r"(?!npm_|yarn_)[a-z_][a-z0-9_]*", name) and name not in tables.special_variables
+        if own or name in tables.safe_variables:
+            return
+        if name not in tables.special_variables and not tables.meant_variables.search(
+            name
+        ):  # of no known program: what it means, a program's own rules say
+            self._scene.run((literal(f"{name}="), value), f"{name}=")
+        else:
             self._scene.opaque(f"the variable {name} may change what is run")
+
+    def _here(self, value: Word) -> bool:
+        """Whether a search path only leads through the working directory, where programs look anyway."""
+        parts = (value.text or "/").split(":")
+        places = [place for part in parts if part for place in self._scene.places(literal(part)) or ()]
+        return bool(places) and all(self._scene.ground.within(place) for place in places)

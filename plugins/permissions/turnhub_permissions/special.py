@@ -21,6 +21,10 @@ _GIT_SAFE: Final = re.compile(
     r"(?:color\.\w+|core\.quotepath|advice\.\w+|user\.name|user\.email|init\.defaultbranch|log\.showsignature)=[^\n!]*",
     re.IGNORECASE,
 )
+_VERIFIES: Final = re.compile(
+    rf"%[-+ ]?G[^D]|%[-+ ]?G$|%\(?\*?signature|{UNKNOWN}|^\*?signature"
+    r"|^(?!oneline$|short$|medium$|full$|fuller$|reference$|email$|raw$|mboxrd$|author$|committer$|trailer:|$)[\w-]+$"
+)
 _FOUND: Final = Word(None, "./", "./" + UNKNOWN, found=True)
 _NEW_BRANCH: Final = frozenset(("-b", "-B", "--orphan"))
 _HELPER: Final = re.compile(r"(?:^|=)(?:ext|fd)::", re.IGNORECASE)
@@ -78,6 +82,14 @@ def _much(scene: Scene, base: str, args: Sequence[Word], texts: Sequence[str]) -
             scene.hard(f"it would take {root} away", base)
     if "--no-preserve-root" in texts:
         scene.hard("it would take / away", base)
+
+
+def _formats(args: Sequence[Word]) -> Iterator[str]:
+    """The formats that a call of git is given."""
+    for word, after in zip(args, [*args[1:], literal("")], strict=False):
+        flag, equals, value = word.shown.partition("=")
+        if len(flag) > 3 and any(one.startswith(flag) for one in ("--format", "--pretty", "--group", "--sort")):
+            yield value if equals else "" if flag == "--pretty" else after.shown
 
 
 def _pathspec(word: Word) -> str | None:
@@ -222,6 +234,8 @@ class Git:
             return
         for why in found.opaque:
             scene.opaque(why, f"git {name}")
+        if any(_VERIFIES.search(text) for text in _formats(rest[1:])):
+            scene.opaque("its format may make it run gpg", f"git {name}")
         self._files(found)
         if found.beyond:
             scene.acts[at] = replace(scene.acts[at], beyond=found.beyond[0])

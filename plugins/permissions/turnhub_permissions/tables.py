@@ -54,6 +54,10 @@ class Tables(Struct, frozen=True):
     outputs_of: Mapping[str, frozenset[str]]
     writing: Mapping[str, Mapping[str, Forms]]
     safe_variables: frozenset[str]
+    variable_values: Mapping[str, re.Pattern[str]]
+    search_paths: frozenset[str]
+    meant_variables: re.Pattern[str]
+    versions: Mapping[str, frozenset[str]]
     special_variables: frozenset[str]
     secret_variables: re.Pattern[str]
     tools: Mapping[str, str]
@@ -106,6 +110,12 @@ def load() -> Tables:
         },
         writing={which: by_program(listed("", texts)) for which, texts in dangers["writing"].items()},
         safe_variables=frozenset(dangers["environment"]["safe"].split()),
+        variable_values={
+            name: re.compile(text) for name, text in _spread(dangers["environment"]["values"]).items()
+        },
+        search_paths=frozenset(dangers["environment"]["paths"].split()),
+        meant_variables=re.compile(dangers["environment"]["meant"]),
+        versions={name: frozenset(flags.split()) for name, flags in _spread(dangers["versions"]).items()},
         special_variables=frozenset(dangers["environment"]["special"].split()),
         secret_variables=re.compile(dangers["environment"]["secret"]),
         tools={name: tool for tool, names in tools["names"].items() for name in names.split()},

@@ -52,7 +52,7 @@ def acts_of(
             replace(act, name="shell") if act.kind in ("read", "write") else act for act in shell(command, ground)
         ]
         found += _beside("Bash", given, _BASH)
-        return found or [Act(kind="note", about="Bash", opaque="it runs nothing that can be seen")]
+        return found or [Act(kind="run", about="nothing but the shell", words=("true",), free=True)]
     if tool in READ_TOOLS | WRITE_TOOLS:
         return _file(tool, given, Scene(ground, tables))
     if tool == "WebFetch":

@@ -15,6 +15,20 @@ _SAFE_EXPANSION: Final = re.compile(r"\$\{#?\w+\}|\$\{\w+(?::?[-+]|%%?|##?)[\w./
 SAFE_ARITHMETIC: Final = re.compile(r"[\s0-9+\-*/%<>=!&|^~?:,()]*")
 
 
+_NAME: Final = re.compile(r"\$?\b([a-z_][a-z0-9_]*)\b")
+_COUNTS: Final = re.compile(r"\$[?#]|\$\{[?#]\}|\$\{#\w+\}")
+_ARITHMETIC: Final = re.compile(r"\$\(\([\s\w+\-*/%<>=!&|^~?:,$]*\)\)")
+
+
+def _is_numeric(name: str, source: str) -> bool:
+    if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
+        return False
+    plain = _ARITHMETIC.sub("0", source)
+    bare = len(re.findall(rf"(?<![\w$]){name}(?!\w)", plain)) - len(re.findall(rf"\$\{{{name}\}}", plain))
+    given = len(re.findall(rf"(?:^|(?<=[\s;&|(])){name}=-?\d+(?=[\s;&|)]|$)", plain, re.MULTILINE))
+    return bare == given > 0
+
+
 class WordReader:
     """Reads words out of ``source``. ``values``: what is known of variables. What cannot be told is noted in
     ``opaque``, the variables that are used in ``variables``."""
@@ -24,6 +38,7 @@ class WordReader:
         self._values = values
         self._opaque: list[str] = []
         self._variables: set[str] = set()
+        self._numbers: dict[str, bool] = {}
 
     def _text(self, node: Node) -> str:
         return self._source[node.start_byte : node.end_byte].decode()
@@ -98,6 +113,15 @@ class WordReader:
         parts.append(Part(double_quoted(self._source[at:end].decode()), True))
         return parts
 
+    def _number(self, match: re.Match[str]) -> str:
+        return "0" if self._numeric(match[1]) else match[0]
+
+    def _numeric(self, name: str) -> bool:
+        """Whether a variable is a number wherever the script sets it, which it does somewhere."""
+        if name not in self._numbers:
+            self._numbers[name] = _is_numeric(name, self._source.decode())
+        return self._numbers[name]
+
     def _expansion(self, node: Node) -> Part:
         text = self._text(node)
         self._variables.update(self._text(one) for one in node.named_children if one.type == "variable_name")
@@ -105,8 +129,13 @@ class WordReader:
             self._visit_inside(node)
             return Part(None, False, feeds=True)
         if node.type == "arithmetic_expansion":
-            if not SAFE_ARITHMETIC.fullmatch(text.lstrip("$").strip("()[]")):
+            inner = text.lstrip("$").strip("()[]")
+            if not SAFE_ARITHMETIC.fullmatch(_NAME.sub(self._number, inner)):
                 self._refuse("arithmetic with names can run commands")
+            else:
+                return Part(None, True, number=True)
+        elif _COUNTS.fullmatch(text) or self._numeric(text.strip("${}")):
+            return Part(None, True, number=True)
         elif node.type == "expansion" and not _SAFE_EXPANSION.fullmatch(text):
             self._refuse("an expansion that can run commands")
         for child in node.named_children:
