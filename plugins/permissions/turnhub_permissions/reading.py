@@ -32,6 +32,8 @@ _MARKS: Final = frozenset((*_MARKS_TEXT.split(), "\n"))
 _PLAIN: Final = frozenset(_PLAIN_TEXT.split())
 _TESTS: Final = frozenset(_TESTS_TEXT.split())
 _NUMBER_TESTS: Final = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
+_MOST_WORDS: Final = 1000
+_MOST_READ: Final = 100  # of a command that has too many
 _MOST_ROUNDS: Final = 40
 _PLAIN_VALUE: Final = re.compile(r"[\w./@:+,=-]+")
 _INNER_GAP: Final = re.compile(rb"(?=.*[ \t])(?:[ \t]|\\\n)+", re.DOTALL)
@@ -317,7 +319,11 @@ class _Walk(WordReader):
         words: list[Word] = []
         mine = list(redirects)
         end = -1
-        for child in node.children:
+        children = node.children
+        if len(children) > _MOST_WORDS:
+            self._refuse("it has too many words")
+            children = children[:_MOST_READ]
+        for child in children:
             gap = self._source[end : child.start_byte] if end >= 0 else b" "
             if not _INNER_GAP.fullmatch(gap):
                 self._refuse("its words cannot be told apart")

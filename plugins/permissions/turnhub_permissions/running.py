@@ -26,6 +26,9 @@ gtail gnice gtimeout gnohup gstdbuf gsort
 """
 _GNU: Final = frozenset(_GNU_TEXT.split())  # GNU programs, as they are called beside those of the system
 _DELETES: Final = frozenset(("rm", "rmdir", "unlink", "mv", "truncate", "tee", "cp"))
+_MOST_WORDS: Final = 500
+_MOST_READ: Final = 64  # of those that are too many: what is surely dangerous is still said
+_MOST_WHOLE: Final = 32
 _MOST_DEPTH: Final = 12
 _ACTIVATE: Final = re.compile(r"(?:\./)?\.?v?env/bin/activate")  # what everybody has in a project
 
@@ -46,6 +49,11 @@ class Commands:
         if self._depth > _MOST_DEPTH:
             scene.opaque("it is wrapped too often")
             return
+        if len(words) > _MOST_WORDS or len(words) * len(scene.ground.cwds) > _MOST_WORDS:
+            scene.opaque("it has too many words to tell what all of them mean", words[0].shown)
+            words = words[:_MOST_READ]
+            if len(scene.ground.cwds) > 1:
+                scene.ground = replace(scene.ground, cwds=())
         name = self._name(words[0], fed=fed)
         if name is None:
             return
@@ -213,6 +221,9 @@ class Commands:
 
 def note(scene: Scene, found: Effects) -> None:
     """Note the files that a program reads and writes."""
+    if max(len(found.whole), len(found.carried)) > _MOST_WHOLE:
+        scene.opaque("it takes too much as a whole to look through all of it")
+        found.whole, found.carried, found.spread = [], [], []
     for word in found.lists:
         scene.read(word, listing=True)
     for word in found.reads:

@@ -25,6 +25,7 @@ _VERIFIES: Final = re.compile(
     rf"%[-+ ]?G[^D]|%[-+ ]?G$|%\(?\*?signature|{UNKNOWN}|^\*?signature"
     r"|^(?!oneline$|short$|medium$|full$|fuller$|reference$|email$|raw$|mboxrd$|author$|committer$|trailer:|$)[\w-]+$"
 )
+_MOST_STARTS: Final = 16
 _FOUND: Final = Word(None, "./", "./" + UNKNOWN, found=True)
 _NEW_BRANCH: Final = frozenset(("-b", "-B", "--orphan"))
 _HELPER: Final = re.compile(r"(?:^|=)(?:ext|fd)::", re.IGNORECASE)
@@ -153,7 +154,7 @@ class Find:
         if not self._starts:
             self._start(literal("."))
         texts = {word.shown for word in args}
-        self._sure = not texts & {"-L", "-H", "-follow"}
+        self._sure = not texts & {"-L", "-H", "-follow"} and len(self._starts) <= _MOST_STARTS
         if texts & {"-o", "-or", ",", "!", "-not", "("}:
             self._names = []
         return [one for one in inner if one]

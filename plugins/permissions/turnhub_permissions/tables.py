@@ -6,13 +6,15 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
 from turnhub_permissions.forms import Form, Forms, by_program, listed
 from turnhub_permissions.paths import path_pattern
 from turnhub_permissions.programs import Program, programs
+
+_TELLING: Final = "init telinit systemctl dd mv sh bash zsh dash ksh ash mksh fish csh tcsh rbash curl wget"
 
 
 class Tables(Struct, frozen=True):
@@ -47,6 +49,7 @@ class Tables(Struct, frozen=True):
     assigning: frozenset[str]
     runners: frozenset[str]
     buried: frozenset[str]
+    telling: frozenset[str]
     direct: frozenset[str]
     marks: frozenset[str]
     stands: frozenset[str]
@@ -64,17 +67,26 @@ class Tables(Struct, frozen=True):
     inputs: Mapping[str, tuple[str, ...]]
 
 
+def _telling(dangers: Mapping[str, Any], forms: Iterable[str]) -> frozenset[str]:
+    """Names that tell something wherever they stand behind a program that runs others."""
+    names = {*_spread(dangers["programs"]), *forms, *dangers["hard"]["programs"].split(), *_TELLING.split()}
+    names |= {*_spread(dangers["opaque"]["inline"]), *_spread(dangers["opaque"]["input"])}
+    return frozenset(names | {*dangers["running"]["stands"].split(), *dangers["running"]["buried"].split()})
+
+
 def load() -> Tables:
     """The tables that come with this package."""
     dangers = _read("dangers.toml")
     tools = _read("tools.toml")
+    forms = by_program((*map(_form, dangers["forms"]), *_verbs()))
     places = dangers["secrets"]["patterns"].split()
     return Tables(
         programs=programs(_read("programs.toml")),
         git=programs(_read("git.toml")),
         wrappers=programs(_read("wrappers.toml")),
         dangerous=_spread(dangers["programs"]),
-        forms=by_program((*map(_form, dangers["forms"]), *_verbs())),
+        forms=forms,
+        telling=_telling(dangers, forms),
         valued={name: frozenset(flags.split()) for name, flags in _spread(dangers["valued"]).items()},
         secret_roots=_places(text for text in places if text.startswith("/")),
         secret_homes=_places(text.removeprefix("~") for text in places if text.startswith("~")),

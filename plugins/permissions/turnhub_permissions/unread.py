@@ -25,6 +25,7 @@ _INTERPRETERS: Final = frozenset(("python", "node", "nodejs", "perl", "ruby", "p
 _NO_PLACE: Final = re.compile(
     r"[\d.:]*\d|[a-z]+:\d+|http\.server|SimpleHTTPServer|zipfile|tarfile|pyftpdlib|serve"
 )
+_MOST_LOOKED: Final = 8
 _MOST_TEXTS: Final = 32
 _REMOTE: Final = re.compile(r"[\w.@-]+:")
 _PLAIN: Final = re.compile(r"[\w./+-]+")
@@ -209,10 +210,17 @@ class Unread:
         if _LOADER.fullmatch(base):
             scene.opaque("it runs another program", base)
         runner = base in tables.runners or _LOADER.fullmatch(base) is not None
+        marked = base in tables.direct
+        looked = 0
         for at, word in enumerate(args):
             text = re.sub(r"(?<=\w)@[\w.^~-]+$", "", word.text or "").rpartition("/")[2]  # a package's version
-            if not _PLAIN.fullmatch(text):
+            marked = marked or (at > 0 and args[at - 1].shown in tables.marks)
+            if not (text in tables.telling or text.startswith("mkfs") or _own(text) in tables.inline):
                 continue
+            looked += 1
+            if looked > _MOST_LOOKED:
+                scene.opaque("it is told too much to see what it runs", base)
+                return
             rest = args[at + 1 :]
             if text in SHELLS and rest and re.fullmatch(r"-[a-z]*c[a-z]*", rest[0].prefix):
                 self._run((literal(text), *rest), fed)
@@ -221,7 +229,7 @@ class Unread:
                 scene.danger("runs what is piped into it", text)
             if runner or text in tables.buried:
                 dangers(scene, text, rest)
-            if runner and (base in tables.direct or tables.marks & {one.shown for one in args[:at]}):
+            if runner and marked:
                 self._stands_alone(text, rest, fed=fed)
 
     def _stands_alone(self, name: str, args: Sequence[Word], *, fed: bool) -> None:

@@ -8,7 +8,17 @@ from typing import Final
 
 from tree_sitter import Node
 
-from turnhub_permissions.words import Opaque, Part, Word, ansi_c, bare_parts, double_quoted, joined, unknown
+from turnhub_permissions.words import (
+    Opaque,
+    Part,
+    Word,
+    ansi_c,
+    bare_parts,
+    double_quoted,
+    joined,
+    literal,
+    unknown,
+)
 
 _NEW_WORDS: Final = frozenset(("expansion", "simple_expansion", "command_substitution", "arithmetic_expansion"))
 _SAFE_EXPANSION: Final = re.compile(r"\$\{#?\w+\}|\$\{\w+(?::?[-+]|%%?|##?)[\w./*@:-]*\}")
@@ -16,6 +26,8 @@ SAFE_ARITHMETIC: Final = re.compile(r"[\s0-9+\-*/%<>=!&|^~?:,()]*")
 
 
 _NAME: Final = re.compile(r"\$?\b([a-z_][a-z0-9_]*)\b")
+_MOST_NUMBERS: Final = 16
+_SIMPLE: Final = re.compile(r"[\w./@:+,=%-]+", re.ASCII)  # what nothing happens to
 _COUNTS: Final = re.compile(r"\$[?#]|\$\{[?#]\}|\$\{#\w+\}")
 _ARITHMETIC: Final = re.compile(r"\$\(\([\s\w+\-*/%<>=!&|^~?:,$]*\)\)")
 
@@ -51,6 +63,8 @@ class WordReader:
         raise NotImplementedError
 
     def _word(self, node: Node) -> Word:
+        if node.type == "word" and _SIMPLE.fullmatch(text := self._text(node)):
+            return literal(text)
         try:
             return joined(self._parts(node))
         except Opaque as odd:
@@ -119,7 +133,7 @@ class WordReader:
     def _numeric(self, name: str) -> bool:
         """Whether a variable is a number wherever the script sets it, which it does somewhere."""
         if name not in self._numbers:
-            self._numbers[name] = _is_numeric(name, self._source.decode())
+            self._numbers[name] = len(self._numbers) < _MOST_NUMBERS and _is_numeric(name, self._source.decode())
         return self._numbers[name]
 
     def _expansion(self, node: Node) -> Part:
