@@ -10,8 +10,9 @@ from turnhub_permissions.tables import Tables
 def settle(scene: Scene) -> None:
     """Note the files that a command runs and has made. Order does not matter: functions and loops change it."""
     made = {path for act in scene.acts if act.kind == "write" for one in act.places for path in one.spellings()}
-    made |= {path for one in scene.outputs for path in one.spellings()}
     fetched = any(act.kind == "run" and _fetches(act.words, scene.tables) for act in scene.acts)
+    if fetched:  # else it is what compilers make
+        made |= {path for one in scene.outputs for path in one.spellings()}
     if not made and not fetched:
         return
     for about, places, sure in scene.files:
