@@ -35,7 +35,7 @@ from hub.turn import Ending, Failed, TurnTally, terminal_event
 VERSION: Final = 1
 MEDIA: Final = "application/x-ndjson"
 _SESSION: Final = re.compile(r"ses_[0-9a-z]{26}")
-_LAST_SEQ: Final = 1 << 53
+_LAST_SEQ: Final = 1 << 52  # the store counts to 2^53: whatever is imported can go on
 # What is no content of an event: it tells where it belongs, and has to stay as it is.
 _STRUCTURE: Final = frozenset(
     {
@@ -189,7 +189,7 @@ class _Reader:
 
     def _out_of_order(self, event: AnyEvent) -> str | None:
         if not self._last < event.seq < _LAST_SEQ:
-            return f"has seq {event.seq}; it has to be above {self._last}, the one before"
+            return f"has seq {event.seq}; it has to be above {self._last}, the one before, and below {_LAST_SEQ}"
         if self._first != isinstance(event, SessionCreated):
             return "is not session_created, the first event" if self._first else "is a second session_created"
         return None

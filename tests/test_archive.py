@@ -152,6 +152,7 @@ WRONG = {
     "a number again": ([HEADER, CREATED, event(seq=1)], 3, "seq 1"),
     "a number below none": ([HEADER, CREATED, event(seq=-1)], 3, "seq -1"),
     "a number without end": ([HEADER, CREATED, event(seq=1 << 60)], 3, "seq"),
+    "a number that leaves none to go on with": ([HEADER, CREATED, event(seq=(1 << 53) - 1)], 3, "and below"),
     "no turn": ([HEADER, CREATED, turn("turn_started", 2, "", attempt=1)], 3, "without a turn_id"),
     "two turns at once": (
         [HEADER, CREATED, turn("turn_started", 2, attempt=1), b"", turn("turn_started", 3, "u", attempt=1)],
