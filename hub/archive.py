@@ -62,6 +62,7 @@ class About(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     title: str | None = None
     cwd: str = ""
     created_at: str = ""
+    sensitive: bool = False
     forked_from: ForkedFrom | None = None
 
 

@@ -197,6 +197,17 @@ async def test_an_export_comes_back_in_as_an_archived_session(door: Door) -> Non
     assert again.content.replace(made["id"].encode(), session.encode()) == exported.content
 
 
+async def test_a_sensitive_session_is_sensitive_wherever_it_goes(door: Door) -> None:
+    """In its forks, and where its export is imported."""
+    session = await door.session(sensitive=True)
+    await door.desk.finish(await door.running(session, "one"))
+    fork = (await door.client.post(f"/v1/sessions/{session}/fork")).json()
+    exported = await door.client.get(f"/v1/sessions/{session}/export")
+    headers = {"Content-Type": "application/x-ndjson"}
+    imported = await door.client.post("/v1/sessions/import", content=exported.content, headers=headers)
+    assert (fork["sensitive"], imported.json()["sensitive"]) == (True, True)
+
+
 async def test_an_export_masks_secrets_unless_told_otherwise(door: Door) -> None:
     """In both forms; with mask=false everything is there."""
     session = await talked(door, "API_KEY=abcdef123456")
