@@ -76,10 +76,12 @@ class Queueing(StoreBase):
         _raise_gone(status, session_id, message_id)
         return message
 
-    async def unqueue(self, session_id: str, message_id: str) -> None:
-        """Take a waiting message back. Raises NotFound; MessageBegun when its turn has begun."""
+    async def unqueue(self, session_id: str, message_id: str, *, refused: bool = False) -> None:
+        """Take a waiting message back. ``refused``: its sender is told so, and may send it again with its key.
+        Raises NotFound; MessageBegun when its turn has begun."""
         limits = [self.bounds.idem_ttl_s, self.bounds.idem_most]
-        status, *_ = await transact(self.redis, "unqueue", session_id, message_id, ids.request_id(), *limits)
+        known: list[Argument] = [message_id, ids.request_id(), *limits, "1" if refused else ""]
+        status, *_ = await transact(self.redis, "unqueue", session_id, *known)
         _raise_gone(status, session_id, message_id)
 
     async def resume_queue(self, session_id: str) -> Begun:

@@ -293,14 +293,10 @@ async def test_messages_that_interrupt_at_once_are_all_said(door: Door) -> None:
         while (turn := await door.services.store.turn(sid)) is not None:
             await door.desk.finish((await door.desk.take_turn(sid, turn.id)).claim)
 
-    *answers, _ = await asyncio.gather(*sending, end_all())
+    answers, _ = await asyncio.gather(asyncio.gather(*sending), end_all())
     assert [answer.status_code for answer in answers] == [202] * 3
-    said = {
-        event.text: event.message_id for event in await door.desk.events(sid) if isinstance(event, UserMessage)
-    }
-    assert {text: said.get(text) for text in ("a", "b", "c")} == {
-        text: answer.json()["message_id"] for text, answer in zip("abc", answers, strict=True)
-    }
+    said = [event.message_id for event in await door.desk.events(sid) if isinstance(event, UserMessage)]
+    assert sorted(said[1:]) == sorted(answer.json()["message_id"] for answer in answers)
 
 
 async def test_an_interrupting_message_begins_though_the_turn_failed(door: Door) -> None:
@@ -327,9 +323,10 @@ async def test_an_interruption_that_does_not_happen_in_time_is_told(door: Door) 
     sid = await door.session()
     claim = await door.running(sid)
     async with asgi_client(app, door.tokens.primary()) as client:
-        body = {"text": "stop", "on_busy": "interrupt"}
-        told = await problem(await client.post(f"/v1/sessions/{sid}/messages", json=body), 409, "turn_in_flight")
-    assert told["turn_id"] == claim.turn_id
+        body, key = {"text": "stop", "on_busy": "interrupt"}, {"Idempotency-Key": "k"}
+        for _ in range(2):  # the key of a request that was refused stands for nothing
+            sent = await client.post(f"/v1/sessions/{sid}/messages", json=body, headers=key)
+            assert (await problem(sent, 409, "turn_in_flight"))["turn_id"] == claim.turn_id
     assert (await door.desk.kinds(sid))[-2:] == ["message_queued", "message_unqueued"]  # it does not wait
 
 

@@ -154,7 +154,7 @@ async def _interrupt(call: Call[views.NewMessage, Any], name: str, agent: str, b
             )
             if queued is not None and not await _begins(services, news, queued.id):
                 with suppress(MessageBegun, NotFound):  # it has begun, or somebody took it back
-                    await store.unqueue(name, queued.id)
+                    await store.unqueue(name, queued.id, refused=True)
                     raise busy
         try:
             begun = await store.begin(name, body.text, literal=body.literal, idempotency_key=key)
