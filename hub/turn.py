@@ -135,7 +135,7 @@ class TurnTally:
                 pass
 
     def _shown(self, event: _BLOCK) -> None:
-        if not event.text.strip():
+        if not any(sign.isprintable() and not sign.isspace() for sign in event.text):
             return
         if isinstance(event, Text):
             self.spoke = True
