@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from hub.errors import HubError
 from hub.events import (
@@ -45,6 +45,9 @@ _STRUCTURE: Final = frozenset(
 )
 _LEFT_OPEN: Final = "This turn had not ended when its session was exported; nobody runs it here."
 
+# Bounds for what stands in every list of sessions: with room for the marks that masking puts there.
+_Name = Annotated[str, Meta(max_length=1_000)]
+
 
 class BadArchive(HubError):
     """What is to be imported is no export. Facts: line, the number of the line that is wrong."""
@@ -56,12 +59,12 @@ class About(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the header says of the session."""
 
     id: str
-    agent: str
-    transport: str
-    policy: str | None = None
-    title: str | None = None
-    cwd: str = ""
-    created_at: str = ""
+    agent: _Name
+    transport: _Name
+    policy: _Name | None = None
+    title: Annotated[str, Meta(max_length=2_000)] | None = None
+    cwd: Annotated[str, Meta(max_length=16_384)] = ""
+    created_at: Annotated[str, Meta(max_length=100)] = ""
     sensitive: bool = False
     forked_from: ForkedFrom | None = None
 

@@ -221,15 +221,28 @@ def _plain(value: Any) -> Any:
         case str():
             return mask(value)
         case dict():
-            return {mask(key): _member(key, item) for key, item in value.items()}
+            return {mask(key): _member(_named(value, key), item) for key, item in value.items()}
         case list() | tuple():
-            return [_plain(item) for item in value]
+            return [_member(_option(before), item) for before, item in zip(("", *value), value, strict=False)]
         case _:
             return value
 
 
+def _named(value: dict[str, Any], key: str) -> str:
+    """The name of what stands behind ``key``: lists of variables have it in a field beside the value."""
+    if key != "value":
+        return key
+    names = (value.get(field) for field in ("name", "key", "variable"))
+    return next((name for name in names if isinstance(name, str)), key)
+
+
+def _option(before: Any) -> str:
+    """The name that an argument gives to the one behind it."""
+    return before if isinstance(before, str) and re.fullmatch(r"--?[\w-]{1,80}", before) else ""
+
+
 def _member(key: str, item: Any) -> Any:
-    named = _KEY_NAME.search(key) or _HEADER_NAME.fullmatch(key)
+    named = _KEY_NAME.search(key) or _HEADER_NAME.fullmatch(key) or _VARIABLE_NAME.search(key)
     if named and isinstance(item, str) and item and not _is_harmless(item):
         return MASK
     return _plain(item)

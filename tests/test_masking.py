@@ -204,6 +204,18 @@ def test_a_string_behind_a_telling_name_is_masked_in_json() -> None:
     }
 
 
+def test_names_beside_a_value_and_options_before_one_tell_of_it() -> None:
+    """Lists of variables, and the arguments of a command."""
+    value = {
+        "env": [{"name": "DB_PASS", "value": "word"}, {"key": "MODE", "value": "word"}],
+        "args": ["--password", "word", "--user", "word", "password", "word"],
+    }
+    assert mask_json(value) == {
+        "env": [{"name": "DB_PASS", "value": MASK}, {"key": "MODE", "value": "word"}],
+        "args": ["--password", MASK, "--user", "word", "password", "word"],
+    }
+
+
 def test_names_that_are_kept_are_kept_on_the_outermost_level_only() -> None:
     """An event's own fields are no content; the same name inside its content is."""
     value = {"token": "abc", "input": {"token": "abc"}}
