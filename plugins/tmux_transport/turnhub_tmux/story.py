@@ -46,6 +46,8 @@ class Story:
         self._usage: dict[str, Usage] = {}
         self._next = 0
         self.error: str | None = None
+        self.silent = False
+        """Whether the model has said nothing to the last result of a tool that the transcript has."""
         for event in shown:
             self._recall(event)
 
@@ -116,6 +118,8 @@ class Story:
         events: list[AnyEvent] = []
         if fact.aside:
             return events
+        if isinstance(fact, Result) or (isinstance(fact, Said) and fact.text.strip()):
+            self.silent = isinstance(fact, Result)
         match fact:
             case Said(error=True):
                 self.error = fact.text

@@ -43,6 +43,7 @@ from turnhub_tmux.witnessed import Record, WitnessedTypist
 _LOOK_S: Final = 0.05
 _LAST_S: Final = 0.5
 _DIES_S: Final = 0.3
+_SILENT: Final = "The agent said nothing to what its last tool gave back. What came before is kept. Try again."
 
 
 class Run:
@@ -299,6 +300,8 @@ class Run:
         for event in self._story.reconcile("interrupted" if isinstance(found, Interrupted) else "unknown"):
             if whole or not (isinstance(event, Text) and event.partial):
                 await self._turn.emit(event)
+        if found == Completed() and self._story.silent:
+            found = Failed(code="empty_response", message=_SILENT)
         return msgspec.structs.replace(found, usage=self._story.usage)
 
     async def _leave_composer(self) -> None:

@@ -48,9 +48,12 @@ def script(exchange: Exchange) -> Reply:
     word = (exchange.text.replace(",", "").split() or [""])[0]
     if word == "BLANK":
         return reply(times=None)
+    if word == "HUSH" and exchange.number:
+        return reply(times=None)
     if exchange.number:
         return reply(f"Result: {exchange.results[-1].text}" if exchange.results else "Nothing.")
     calls: dict[str, Reply] = {
+        "HUSH": reply("Looking.", Use("Bash", {"command": "ls", "description": "look"})),
         "BASH": reply("Making it.\n\nNow.", Use("Bash", MADE)),
         "GATE": reply(Use("Bash", {"command": "cat gate", "description": "wait"})),
         "ASK": reply(ask_user(COLOUR)),

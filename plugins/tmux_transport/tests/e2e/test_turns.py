@@ -32,8 +32,8 @@ def decisions(turn: FakeTurn) -> list[tuple[str, str, bool]]:
 
 async def test_with_hooks_everything_is_told_and_answered_by_the_agent_itself(worlds: Any) -> None:
     """Live text, tools, a permission allowed and one denied with words, a question answered in own words: the
-    model is told exactly that; the delivery is proven; a blank answer is an empty turn. ``turnhub screen`` reads
-    the live pane."""
+    model is told exactly that; the delivery is proven; a blank answer is an empty turn, also after tools.
+    ``turnhub screen`` reads the live pane."""
     world = worlds()
     async with world.connected() as connection:
         plain = world.turn("hello there")
@@ -64,15 +64,21 @@ async def test_with_hooks_everything_is_told_and_answered_by_the_agent_itself(wo
         assert isinstance(blank.judged, Failed)
         assert blank.judged.code == "empty_response"
 
+        hush = world.turn("HUSH now")
+        await hush.play(connection, within=WITHIN)
+        assert isinstance(hush.judged, Failed)
+        assert hush.judged.code == "empty_response"
+        assert ([tool.status for tool in hush.tools_finished], hush.text) == (["ok"], "Looking.")
+
         arguments = [world.session.id, "--socket", world.socket]
         seen = await asyncio.to_thread(CliRunner().invoke, screen, arguments)
         assert seen.exit_code == 0
         assert seen.output.startswith("state     ready: ")
-        assert "❯ BLANK" in seen.output
+        assert "❯ HUSH" in seen.output
         absent = await asyncio.to_thread(CliRunner().invoke, screen, ["nowhere:1", "--socket", world.socket])
         assert absent.exit_code == 2
         assert "nothing to be read" in absent.output
-    for turn in (plain, allowed, denied, asked, blank):
+    for turn in (plain, allowed, denied, asked, blank, hush):
         assert turn.problems == []
         assert all(ask.delivered for ask in turn.asks)
 
@@ -115,7 +121,12 @@ async def test_without_hooks_transcript_and_screen_tell_and_keys_answer(worlds: 
         await form.play(connection, within=WITHIN)
         assert '"Which toppings?"="Cheese, Ham"' in form.text
         assert '"Which colour?"="Blue"' in form.text
-    for turn in (plain, allowed, denied, asked, typed, form):
+
+        hush = world.turn("HUSH now")
+        await hush.play(connection, within=WITHIN)
+        assert isinstance(hush.judged, Failed)
+        assert hush.judged.code == "empty_response"
+    for turn in (plain, allowed, denied, asked, typed, form, hush):
         assert turn.problems == []
         assert len(turn.asks) <= 1
 
