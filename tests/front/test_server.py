@@ -6,6 +6,7 @@ import asyncio
 import errno
 import re
 import socket
+import ssl
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -29,10 +30,10 @@ HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 
 @asynccontextmanager
 async def serving(
-    app: ASGIApp, limits: Limits | None = None, host: str = "127.0.0.1"
+    app: ASGIApp, limits: Limits | None = None, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[FrontServer]:
     """A server on a free port."""
-    server = FrontServer(app, host, 0, limits)
+    server = FrontServer(app, host, 0, limits, tls)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.run())
         await server.started.wait()
