@@ -19,6 +19,7 @@ from hub.configload import check_policies
 from hub.errors import ConfigError, HubError
 from hub.exposure import check_exposure, warnings
 from hub.front.app import create_app
+from hub.front.protocol import limits_of
 from hub.front.server import FrontServer
 from hub.front.services import Services as FrontServices
 from hub.front.tls import leaf, server_context
@@ -227,7 +228,7 @@ def _front(parts: _Parts, tls: ssl.SSLContext | None) -> FrontServer:
         routes=routes,
         policies=frozenset((*config.policies, *plugins.bundles)),
     )
-    return FrontServer(create_app(services), config.server.host, config.server.port, tls=tls)
+    return FrontServer(create_app(services), config.server.host, config.server.port, limits_of(config.server), tls)
 
 
 def _info(parts: _Parts, url: str) -> ServeInfo:

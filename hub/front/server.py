@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import math
 import socket
 import ssl
 from collections.abc import Callable, Iterator
@@ -18,11 +19,10 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from hub.errors import HubError
-from hub.front.protocol import Limits, bounded
+from hub.front.protocol import FAREWELL_S, Limits, bounded
 
 SEND_BUFFER: Final = 128 * 1024
 GRACE_S: Final = 3
-_FAREWELL_S: Final = 2.0
 _BACKLOG: Final = 1024
 _ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what to tell clients on this machine
 
@@ -92,7 +92,7 @@ class FrontServer:
             access_log=False,  # addresses can hold a token
             proxy_headers=False,
             server_header=False,
-            timeout_keep_alive=self._limits.idle_s,
+            timeout_keep_alive=math.ceil(self._limits.idle_s),
             timeout_graceful_shutdown=GRACE_S,
         )
 
@@ -126,7 +126,7 @@ class _Server(uvicorn.Server):
                 ssl=self._tls,
                 backlog=_BACKLOG,
                 ssl_handshake_timeout=self._limits.head_s if secured else None,
-                ssl_shutdown_timeout=_FAREWELL_S if secured else None,
+                ssl_shutdown_timeout=FAREWELL_S if secured else None,
             )
             for one in sockets or ()
         ]
