@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import fields
 
-from hub.config import Config
+from hub.config import Config, ServerConfig
 from hub.configload import SCHEMES, check_policies, load
 from hub.errors import ConfigError
 
@@ -55,6 +56,16 @@ def test_the_example_file_is_valid_and_has_all_sections() -> None:
     assert config.policies["careful"].ask_timeout_s == 600
     assert config.distiller == {"route": "extractive"}
     assert config.runner.lease_s == 15
+
+
+def test_the_example_file_shows_the_defaults_of_the_server() -> None:
+    """What a person copies changes nothing, and every key of the section stands there."""
+    text = (ROOT / "turnhub.example.toml").read_text()
+    assert load(ROOT / "turnhub.example.toml", {}, ROOT).server == ServerConfig()
+    section = text.split("[server]")[1].split("\n[")[0]
+    assert {line.lstrip("# ").split(" ")[0] for line in section.splitlines() if "=" in line} == {
+        one.name for one in fields(ServerConfig)
+    }
 
 
 def test_a_file_without_agents_still_has_the_two_default_ones(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from hub.client.errors import ClientError, HubNotReachable, ProblemError, proble
 from hub.client.sse import SseParser
 from hub.events import AnyEvent, Unknown
 
-_TEMPORARY: Final = frozenset({502, 503, 504})
+_TEMPORARY: Final = frozenset({429, 502, 503, 504})
 _LONGEST_PAUSE_S: Final = 2.0
 Open = Callable[[], Awaitable[httpx.Response]]
 
