@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 
 from hub.testing.process import hub_process
@@ -76,3 +77,21 @@ def test_the_command_line_finds_a_hub_with_tls(tmp_path: Path) -> None:
         assert [one["name"] for one in json.loads(told.stdout)] == ["echo"]
         assert hub.stop() == 0, hub.words()
         assert "PRIVATE" not in hub.words()
+
+
+def test_no_secret_stands_in_logs_or_on_command_lines() -> None:
+    """After a login, a wrong one and refused requests; of the hub and of what it starts."""
+    config = '[plugins]\nenabled = []\n[agents.echo]\ntransport = "scripted"\n'
+    with hub_process(config, "--log-format", "json", "--log-level", "debug") as hub:
+        mine = {"Authorization": f"Bearer {hub.token}"}
+        assert httpx.get(f"{hub.url}/?token={hub.token}").status_code == 303
+        assert httpx.get(f"{hub.url}/?token=th_wrong").status_code == 401
+        assert httpx.get(f"{hub.url}/v1/agents?token=th_wrong", headers=mine).status_code == 200
+        assert httpx.get(f"{hub.url}/v1/agents", headers={"Authorization": "Bearer th_wrong"}).status_code == 401
+        assert httpx.get(f"{hub.url}/v1/nowhere?token={hub.token}", headers=mine).status_code == 404
+        around = [psutil.Process(hub.pid), *psutil.Process(hub.pid).children(recursive=True)]
+        commands = " ".join(word for one in around for word in one.cmdline())
+        assert hub.stop() == 0
+        for secret in (hub.token, "th_wrong"):
+            assert secret not in hub.log.read_text()
+            assert secret not in commands

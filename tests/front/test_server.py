@@ -311,6 +311,27 @@ async def test_what_is_no_http_gets_a_problem(door: Door) -> None:
     assert got.startswith(b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\n")
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+        b"Content-Length: 4\r\nContent-Length: 5\r\n",
+        b"Content-Length: -1\r\n",
+        b"Content-Length: 4, 5\r\n",
+        b"Transfer-Encoding: chunked, identity\r\n",
+        b"X: a\x00b\r\n",
+        b"X y: z\r\n",
+        b"X: a\n Authorization: b\r\n",
+    ],
+)
+async def test_a_request_that_could_be_read_in_two_ways_is_refused(door: Door, lines: bytes) -> None:
+    """So nothing can be hidden from a proxy in front of the hub."""
+    async with serving(door.app) as server, dialled(server) as (reader, writer):
+        writer.write(POST + lines + b"\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        got = await answer(reader)
+    assert re.findall(rb"HTTP/1.1 (\d+)", got) == [b"400"]
+
+
 async def test_too_many_connections_are_refused(door: Door) -> None:
     """With a problem, at once; when others leave there is room again."""
     async with serving(door.app, Limits(connections=2)) as server:
