@@ -40,12 +40,9 @@ def discover(
     The token file of ``state`` is only used for hubs on this machine: it is sent to nobody else. Raises
     ClientError for a URL or a token that cannot be one.
     """
-    url = url or environ.get("TURNHUB_URL")
-    certificate = None
-    if not url:
-        note = read_note(state)
-        url = note.url if note else local_url(server)
-        certificate = note.certificate if note else None
+    note = read_note(state)
+    url = url or environ.get("TURNHUB_URL") or (note.url if note else local_url(server))
+    certificate = note.certificate if note and note.url == url.rstrip("/") else None
     host = _host(url)
     token = token or environ.get("TURNHUB_TOKEN") or (_stored(state) if is_loopback(host) else None)
     if token is not None and not (token.isascii() and token.isprintable()):
