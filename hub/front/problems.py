@@ -224,7 +224,7 @@ def problem(error: HubError) -> Response:
     if status == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="turnhub"'
     if status == 429:
-        headers["Retry-After"] = str(error.facts["retry_after_s"])
+        headers["Retry-After"] = str(error.facts.get("retry_after_s", 1))
     if status == 503:
         headers["Retry-After"] = "1"
     if isinstance(error, MethodNotAllowed):
