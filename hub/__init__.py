@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         Idle,
         Message,
         Prompted,
+        Screen,
         SessionInfo,
         Transport,
         TurnContext,
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
         Sight,
         TerminalFailed,
         Typist,
+        is_part,
         undelivered,
     )
 
@@ -152,6 +154,7 @@ __all__ = [
     "ReasoningDelta",
     "Refusal",
     "Resolution",
+    "Screen",
     "SessionInfo",
     "Settlement",
     "Sight",
@@ -184,6 +187,7 @@ __all__ = [
     "elicited",
     "hookimpl",
     "hub_command",
+    "is_part",
     "model_view",
     "read_policies",
     "undelivered",

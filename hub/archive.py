@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from hub.errors import HubError
 from hub.events import (
@@ -35,7 +35,7 @@ from hub.turn import Ending, Failed, TurnTally, terminal_event
 VERSION: Final = 1
 MEDIA: Final = "application/x-ndjson"
 _SESSION: Final = re.compile(r"ses_[0-9a-z]{26}")
-_LAST_SEQ: Final = 1 << 53
+_LAST_SEQ: Final = 1 << 52  # the store counts to 2^53: whatever is imported can go on
 # What is no content of an event: it tells where it belongs, and has to stay as it is.
 _STRUCTURE: Final = frozenset(
     {
@@ -44,6 +44,9 @@ _STRUCTURE: Final = frozenset(
     }
 )
 _LEFT_OPEN: Final = "This turn had not ended when its session was exported; nobody runs it here."
+
+# Bounds for what stands in every list of sessions: with room for the marks that masking puts there.
+_Name = Annotated[str, Meta(max_length=1_000)]
 
 
 class BadArchive(HubError):
@@ -56,12 +59,13 @@ class About(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the header says of the session."""
 
     id: str
-    agent: str
-    transport: str
-    policy: str | None = None
-    title: str | None = None
-    cwd: str = ""
-    created_at: str = ""
+    agent: _Name
+    transport: _Name
+    policy: _Name | None = None
+    title: Annotated[str, Meta(max_length=2_000)] | None = None
+    cwd: Annotated[str, Meta(max_length=16_384)] = ""
+    created_at: Annotated[str, Meta(max_length=100)] = ""
+    sensitive: bool = False
     forked_from: ForkedFrom | None = None
 
 
@@ -189,7 +193,7 @@ class _Reader:
 
     def _out_of_order(self, event: AnyEvent) -> str | None:
         if not self._last < event.seq < _LAST_SEQ:
-            return f"has seq {event.seq}; it has to be above {self._last}, the one before"
+            return f"has seq {event.seq}; it has to be above {self._last}, the one before, and below {_LAST_SEQ}"
         if self._first != isinstance(event, SessionCreated):
             return "is not session_created, the first event" if self._first else "is a second session_created"
         return None

@@ -92,6 +92,18 @@ class SteerUnsupported(HubError):
     code = "steer_unsupported"
 
 
+class ScreenUnsupported(HubError):
+    """The agent's transport has no terminal to be looked at."""
+
+    code = "screen_unsupported"
+
+
+class NoScreen(HubError):
+    """The agent's terminal cannot be seen now; the detail says why."""
+
+    code = "no_screen"
+
+
 class AlreadySettled(HubError):
     """Somebody was faster. Facts: ask (who and what)."""
 

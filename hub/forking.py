@@ -21,6 +21,7 @@ from hub.events import (
     SessionCreated,
     TurnEvent,
     TurnStarted,
+    UserMessage,
     decode,
     stamp,
     to_json,
@@ -121,7 +122,7 @@ class _Copies:
 
     def _follow(self, line: bytes) -> None:
         event = decode(line)
-        if isinstance(event, TurnStarted) and event.turn_id != self._turn:
+        if isinstance(event, UserMessage | TurnStarted) and event.turn_id != self._turn:
             self._turn, self._tally = event.turn_id, TurnTally()
         if isinstance(event, TurnEvent) and event.turn_id == self._turn:
             self._tally.feed(event)

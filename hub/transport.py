@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, get_
 from msgspec import Struct, field
 
 from hub.asks import Answer, AskRequest, Settlement
-from hub.errors import SteerUnsupported
+from hub.errors import AgentUnavailable, SteerUnsupported
 from hub.events import (
     AnyEvent,
     Distillate,
@@ -45,7 +45,7 @@ TransportEvent: TypeAlias = (
 TRANSPORT_EVENTS: Final[tuple[type[TurnEvent], ...]] = get_args(TransportEvent)
 
 Capability = Literal[
-    "interrupt", "steer", "resume", "adopt", "fork", "context", "questions", "permissions", "watch"
+    "interrupt", "steer", "resume", "adopt", "fork", "context", "questions", "permissions", "watch", "screen"
 ]
 Prompted: TypeAlias = Literal["begun", "known", "busy"]
 
@@ -90,11 +90,24 @@ class Message(Struct, frozen=True, kw_only=True):
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """What is known about a delivered message, and what proves it. Only submitted and queued are success."""
+    """What is known about a delivered message, and what proves it. Only submitted and queued are success.
+    ``draft``: a person's unsent text that was set aside for it, and could not be put back into the composer."""
 
     verdict: VerdictName
     proof: Proof | None = None
     detail: str | None = None
+    draft: str | None = None
+
+
+class Screen(Struct, frozen=True, kw_only=True):
+    """An agent's terminal at one instant. ``rows``: from the top, as plain text; ``columns``: how wide it is;
+    ``seen``: what is read from it, in a few words; ``attach``: the command with which a person on that machine
+    sits down at it."""
+
+    rows: tuple[str, ...]
+    columns: int
+    seen: str = ""
+    attach: str = ""
 
 
 class Cancellation(Protocol):
@@ -276,6 +289,11 @@ class Transport(Protocol):
         """The session was deleted: end and remove what this transport keeps of it. May be called by another
         process than the one that served it, and more than once."""
         return  # a default, no abstract method
+
+    async def screen(self, session: SessionInfo) -> Screen:
+        """The terminal of the session's agent, as it is now. Only called where the transport has the capability
+        ``screen``, while a turn runs and between turns. Raises AgentUnavailable, with why none can be seen."""
+        raise AgentUnavailable(f"The agent of session {session.id} has no terminal.")
 
     async def close(self) -> None:
         """Let go of what all connections share."""

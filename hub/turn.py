@@ -78,7 +78,7 @@ FAILURES: Final[dict[FailureCode, FailureKind]] = {
         "The agent used up its output tokens before it was done. Ask for less at once, or raise the cap.",
         True,
     ),
-    "agent_error": FailureKind("The agent reported an error. Its own words are in the detail.", True),
+    "agent_error": FailureKind("The agent reported an error, and nothing more about it. Try again.", True),
     "agent_dead": FailureKind("The agent's process ended in the middle of the turn. Try again.", True),
     "agent_unavailable": FailureKind("The agent cannot run here. `turnhub doctor` says what is missing.", True),
     "not_delivered": FailureKind("The message did not reach the agent. Send it again.", True),
@@ -135,7 +135,7 @@ class TurnTally:
                 pass
 
     def _shown(self, event: _BLOCK) -> None:
-        if not event.text.strip():
+        if not any(sign.isprintable() and not sign.isspace() for sign in event.text):
             return
         if isinstance(event, Text):
             self.spoke = True

@@ -130,6 +130,13 @@ class Typist(Protocol):
         """Whether ``text``, and nothing else, sits unsent in the composer of ``now``. Pure."""
 
 
+def is_part(draft: str, whole: str) -> bool:
+    """Whether ``draft`` is what is left of ``whole``, of which something was taken away, wherever that stood. How
+    a terminal breaks lines does not count."""
+    left = iter("".join(whole.split()))
+    return all(character in left for character in "".join(draft.split()))
+
+
 def undelivered(outcome: Verdict | HubError) -> Failed:
     """How a turn ends whose message was not delivered: what became of it, and what one can do.
 

@@ -139,6 +139,7 @@ WRONG = {
     "a later version": ([HEADER.replace(b'"turnhub_export":1', b'"turnhub_export":2'), CREATED], 1, "version 2"),
     "true for a version": ([HEADER.replace(b'"turnhub_export":1', b'"turnhub_export":true')], 1, "version True"),
     "an unknown field": ([HEADER.replace(b'"masked"', b'"mask":1,"masked"'), CREATED], 1, "unknown field"),
+    "a title without end": ([HEADER.replace(b"A talk", b"x" * 5_000)], 1, "title"),
     "no id": ([HEADER.replace(OLD.encode(), b"x"), CREATED], 1, "session.id"),
     "no events": ([HEADER], 2, "no event"),
     "not created": ([HEADER, event()], 2, "session_created"),
@@ -152,6 +153,7 @@ WRONG = {
     "a number again": ([HEADER, CREATED, event(seq=1)], 3, "seq 1"),
     "a number below none": ([HEADER, CREATED, event(seq=-1)], 3, "seq -1"),
     "a number without end": ([HEADER, CREATED, event(seq=1 << 60)], 3, "seq"),
+    "a number that leaves none to go on with": ([HEADER, CREATED, event(seq=(1 << 53) - 1)], 3, "and below"),
     "no turn": ([HEADER, CREATED, turn("turn_started", 2, "", attempt=1)], 3, "without a turn_id"),
     "two turns at once": (
         [HEADER, CREATED, turn("turn_started", 2, attempt=1), b"", turn("turn_started", 3, "u", attempt=1)],

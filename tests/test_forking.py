@@ -15,7 +15,6 @@ from hub.events import (
     ForkedFrom,
     SessionCreated,
     TurnEvent,
-    TurnStarted,
     Unknown,
     decode,
     encode,
@@ -23,7 +22,7 @@ from hub.events import (
 )
 from hub.fold import fold
 from hub.forking import cut_after, fork_lines, runs
-from hub.items import AssistantItem, UserItem
+from hub.items import AssistantItem
 from hub.modelview import model_view
 from tests.strategies import durable, session_logs
 
@@ -90,18 +89,12 @@ def test_copies_are_numbered_anew_and_name_their_origin(events: list[AnyEvent], 
 def test_nothing_is_open_in_a_fork(events: list[AnyEvent], data: st.DataObject) -> None:
     """No turn runs, no tool runs, no ask waits, wherever the cut is."""
     lines = forked(events, data.draw(st.integers(0, len(events))))
-    assert runs(lines) is None or _only_a_message(read(lines))
+    assert runs(lines) is None
     for item in fold(read(lines)):
         if isinstance(item, AssistantItem):
             assert item.status != "running"
             assert not [block for block in item.blocks if getattr(block, "status", "") == "running"]
             assert not [ask for ask in item.asks if ask.state == "open"]
-
-
-def _only_a_message(fork: list[AnyEvent | Unknown]) -> bool:
-    """A cut between a message and the start of its turn leaves the message alone."""
-    started = {event.turn_id for event in fork if isinstance(event, TurnStarted)}
-    return isinstance(fold(fork)[-1], UserItem) and getattr(fork[-1], "turn_id", "") not in started
 
 
 @given(session_logs(running=False))

@@ -29,7 +29,25 @@ SECRETS = [
     ("maps AI" + "za" + "SyA1234567890abcdefghijklmnopqrstuv", "SyA1234567890"),
     ("hf" + "_" + _HEX, _HEX),
     ("jwt eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + "zdWIiOiIxMjM0NTY3ODkwIn0." + _B64, _B64),
+    ("groq gs" + "k_" + _HEX + "abcd", _HEX),
+    ("xa" + "i-" + _HEX, _HEX),
+    ("nvap" + "i-" + _HEX, _HEX),
+    ("vault hv" + "s." + _HEX, _HEX),
+    ("databricks dap" + "i" + _HEX, _HEX),
+    ("dckr" + "_pat_" + _HEX, _HEX),
+    ("gl" + "rt-" + _HEX, _HEX),
+    ("figd" + "_" + _HEX + "abcdefgh", _HEX),
+    ("lin" + "_api_" + _HEX, _HEX),
+    ("SK" + _HEX, _HEX),
+    ("bot 123456789" + ":AA" + _HEX + "x", _HEX),
+    ("GOCS" + "PX-" + _HEX, _HEX),
+    ("turnhub th" + "_" + _HEX + _HEX, _HEX),
+    ("jwe eyJ" + "hbGciOiJkaXIifQ.." + _B64 + "." + _B64 + "." + _B64, _B64),
+    ("https://hooks.slack" + ".com/services/T000/B000/" + _HEX, _HEX),
     # private keys, whole and cut off
+    (f"…\n{_B64}\n{_B64}\n-----END PRIVATE KEY-----\n", _B64),
+    (f"    27\t{_B64}\n    28\t-----END RSA PRIVATE KEY-----\n", _B64),
+    (f"PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 2\n{_B64}\n{_B64}\nPrivate-MAC: 1", _B64),
     (f"-----BEGIN RSA PRIVATE KEY-----\n{_B64}\n{_B64}\n-----END RSA PRIVATE KEY-----", _B64),
     (f"-----BEGIN OPENSSH PRIVATE KEY-----\n{_B64}\n{_B64}", _B64),
     (f"cat id:\n-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{_B64}\n-----END PGP PRIVATE KEY BLOCK-----\n$", _B64),
@@ -42,6 +60,16 @@ SECRETS = [
     (f"Cookie: session={_HEX}; theme=dark", _HEX),
     (f"set-cookie: sid={_HEX}; HttpOnly", _HEX),
     (f"X-Api-Key: {_HEX}", _HEX),
+    (f'{{"cookie": "sid={_HEX}"}}', _HEX),
+    (f"curl -b 'sid={_HEX}' https://example.org", _HEX),
+    # lines of .env files, whatever the value looks like
+    ("DB_PASS=hunter", "hunter"),
+    ("PASSWORD=correcthorse", "correcthorse"),
+    ('SMTP_PASSWORD="two words"', "two words"),
+    (f"OPENAI_KEY={_HEX}", _HEX),
+    (f"     3\tAPP_KEY=base64:{_B64}0=", _B64),
+    (f"SECRET_KEY_BASE={_HEX}", _HEX),
+    (f"docker run -e STRIPE_KEY={_HEX} image", _HEX),
     # assignments
     (f"API_KEY={_HEX}", _HEX),
     ("export DB_PASSWORD='correct-horse'", "correct-horse"),
@@ -61,6 +89,14 @@ SECRETS = [
     (f"https://example.org/x?access_token={_HEX}&page=2", _HEX),
     (f"http://127.0.0.1:8420/?token={_HEX}", _HEX),
     ("postgres://app:hunter2@db/app", "hunter2"),
+    ("postgres://app:p@hunter2@db/app", "hunter2"),
+    (f"https://{_HEX}@example.org/r.git", _HEX),
+    (f"https://x.blob.core.windows.net/c?sv=2022&sig={_HEX}&se=1", _HEX),
+    ("curl -s -u admin:hunter2 https://example.org", "hunter2"),
+    ("mysqldump -u root -phunter2 shop", "hunter2"),
+    ("sshpass -p hunter2 ssh box", "hunter2"),
+    ("machine example.org login me password hunter", "hunter"),
+    ('{"auths": {"registry": {"auth": "' + _B64 + '"}}}', _B64),
     ("redis://:hunter2@localhost:6379/0", "hunter2"),
     ("git push https://me:p%40ss@example.org/r.git", "p%40ss"),
 ]
@@ -105,6 +141,15 @@ ORDINARY = [
     "mysql --password",
     "cookies: many were eaten",
     "$ cat .env\n# nothing here",
+    "SORT_KEY=name PRIMARY_KEY=id AUTH=basic",
+    "re_match_group_number_2_of_the_long_expression(re_1)",
+    "docker run -u 1000:1000 image",
+    "curl https://example.org/a:b -u",
+    "mysql -u root -p",
+    "ssh://very-long-host-name-without-a-user.example.org/r.git",
+    "https://example.org/a@b https://example.org:80/x@y",
+    "abcdefgh\n-----END CERTIFICATE-----",
+    "patch.2024.json key-value pairs pattern",
 ]
 
 
@@ -125,7 +170,7 @@ def test_what_is_no_secret_stays(text: str) -> None:
 def test_what_stands_around_a_secret_stays() -> None:
     """Names, quotes, users, hosts and further parameters can still be read."""
     assert mask("postgres://app:hunter2@db/app") == f"postgres://app:{MASK}@db/app"
-    assert mask("PASSWORD='a b=c1' X=1") == "PASSWORD='a b=c1' X=1"
+    assert mask("password='a b=c1' X=1") == "password='a b=c1' X=1"
     assert mask("PASSWORD='abc1' X=1") == f"PASSWORD='{MASK}' X=1"
     assert mask("https://x.org/?token=abc123&page=2") == f"https://x.org/?token={MASK}&page=2"
     assert mask("curl -H 'Authorization: Bearer abcdef123' x") == f"curl -H 'Authorization: Bearer {MASK}' x"
@@ -156,6 +201,18 @@ def test_a_string_behind_a_telling_name_is_masked_in_json() -> None:
         "secret": "$SECRET",
         "tokens": ["a"],
         "list": [{"DB_PASSWORD": MASK, "name": "password"}],
+    }
+
+
+def test_names_beside_a_value_and_options_before_one_tell_of_it() -> None:
+    """Lists of variables, and the arguments of a command."""
+    value = {
+        "env": [{"name": "DB_PASS", "value": "word"}, {"key": "MODE", "value": "word"}],
+        "args": ["--password", "word", "--user", "word", "password", "word"],
+    }
+    assert mask_json(value) == {
+        "env": [{"name": "DB_PASS", "value": MASK}, {"key": "MODE", "value": "word"}],
+        "args": ["--password", MASK, "--user", "word", "password", "word"],
     }
 
 
@@ -200,6 +257,12 @@ def test_masked_json_is_json_of_the_same_shape(value: dict[str, object]) -> None
         "-----BEGIN PRIVATE KEY-----" * 5_000,
         "a.b-" * 50_000,
         "?a" * 100_000,
+        "curl -u " * 12_000,
+        "A_KEY=" * 30_000,
+        "mysql -p " * 20_000,
+        "YWJjZGVm\n" * 20_000,
+        "YWJjZGVm\n-----END PRIVATE KEY-----\n" * 5_000,
+        "eyJhbGciOiJ.eyJ" * 15_000,
     ],
 )
 def test_masking_takes_time_in_proportion(text: str) -> None:

@@ -157,6 +157,8 @@ def test_the_terminal_event_is_remembered() -> None:
     [
         ([], Failed(code="empty_response")),
         ([Text(block=1, text=" \n\t")], Failed(code="empty_response")),
+        ([Text(block=1, text="\u200b\ufeff\x00")], Failed(code="empty_response")),
+        ([Text(block=1, text="👍🏽")], Completed()),
         ([TextDelta(block=1, text="")], Failed(code="empty_response")),
         ([Reasoning(block=1, text="hmm")], Failed(code="reasoning_only")),
         ([Reasoning(block=1, text="  ")], Failed(code="empty_response")),

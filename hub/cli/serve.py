@@ -106,7 +106,7 @@ def _demo_config(options: dict[str, tuple[str, Any]]) -> Config:
     from hub.configload import load
 
     home = {name: value for name, value in os.environ.items() if name == "HOME"}
-    agents = {"rehearsal": {"transport": "sdk", "rehearsal": True}}
+    agents = {"rehearsal": {"transport": "sdk", "rehearsal": True, "cwd": str(Path.cwd())}}
     return load(None, home, Path("/nonexistent"), {**options, "demo": ("agents", agents)})
 
 

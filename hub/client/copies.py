@@ -1,4 +1,4 @@
-"""What a hub can be asked about copies of sessions, and about what their tools gave back."""
+"""What a hub can be asked about copies of sessions, what their tools gave back, and what their terminals show."""
 
 from __future__ import annotations
 
@@ -67,6 +67,10 @@ class Copies:
         )
         made: Json = found.json()
         return made
+
+    async def screen(self: Requests, session_id: str) -> Json:
+        """What the agent's terminal shows now: rows, columns, seen, attach."""
+        return await self._json("GET", f"{_path(session_id)}/screen")
 
     async def tool_output(self: Requests, session_id: str, tool_id: str, turn_id: str | None = None) -> Json:
         """What a tool gave back, in full while it is kept: text, bytes, sha256, truncated."""

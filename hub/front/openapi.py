@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable
 from typing import Any, Final
@@ -126,7 +127,10 @@ def _description(reply: Reply) -> str:
         return "A stream of events (see AnyEvent): id, event and data lines; a comment every 15 s."
     if reply.kind is None:
         return "Done; nothing to say."
-    return " ".join((getattr(reply.kind, "__doc__", None) or "The answer.").split())
+    told = getattr(reply.kind, "__doc__", None) if inspect.isclass(reply.kind) else None
+    if told is None or not issubclass(reply.kind, msgspec.Struct):  # a list, a text: Python's own words for those
+        return "The answer."
+    return " ".join(told.split())
 
 
 def _problems(one: Operation, schemas: _Schemas) -> dict[str, Any]:

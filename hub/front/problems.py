@@ -169,6 +169,8 @@ KINDS: Final[Mapping[str, Kind]] = {
     "turn_in_flight": Kind(409, "A turn is in flight"),
     "no_retryable_turn": Kind(409, "Nothing to retry"),
     "steer_unsupported": Kind(409, "Steering is not supported"),
+    "screen_unsupported": Kind(409, "It has no terminal"),
+    "no_screen": Kind(503, "The terminal cannot be seen"),
     "resume_unsupported": Kind(409, "Resuming is not supported"),
     "already_settled": Kind(409, "Already settled"),
     "still_queued": Kind(409, "The message was queued before"),

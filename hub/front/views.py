@@ -85,10 +85,10 @@ class ToRender(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class QueuedChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body that changes a waiting message."""
+    """The body that changes a waiting message. Without ``literal`` it is sent as it was to be."""
 
     text: Words
-    literal: bool = True
+    literal: bool | None = None
 
 
 class Retry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

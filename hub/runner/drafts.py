@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hub.runner.looking import Looking, Stopped, unverified
 from hub.transport import Verdict
-from hub.typist import PlaceLost, Sight, Typist
+from hub.typist import PlaceLost, Sight, Typist, is_part
 
 _CLEARINGS = 3
 
@@ -38,7 +38,7 @@ class Draft:
             sight = await self._looking.usable()
             if sight.composer != "draft":
                 return sight
-            if not was.startswith(sight.draft):
+            if not is_part(sight.draft, was):
                 raise Stopped(unverified("Somebody types in the composer just now, so nothing was typed."))
         self.text = ""  # it stands there, all of it or in part
         told = f"Unsent text in the composer could not be cleared ({was!r})"
@@ -49,13 +49,13 @@ class Draft:
         if not self.text:
             return verdict
         text, self.text = self.text, ""
-        told = f"A draft could not be put back: {text!r}"
+        told, left = f"A draft could not be put back: {text!r}", text
         with suppress(PlaceLost, Stopped):
             if self._gone:
-                told = f"A draft went just when it was set aside: {text!r}"
+                told, left = f"A draft went just when it was set aside: {text!r}", ""
             elif await self._put(text):
-                told = "A draft was set aside and put back"
-        return replace(verdict, detail=joined(verdict.detail, told))
+                told, left = "A draft was set aside and put back", ""
+        return replace(verdict, detail=joined(verdict.detail, told), draft=left or None)
 
     async def _put(self, text: str) -> bool:
         sight = await self._looking.look()

@@ -31,6 +31,7 @@ from hub.store.store import Store
 _PLUGIN_S: Final = 600.0
 _STOP_S: Final = 2.0
 _TITLE_MOST: Final = 200
+_JOINERS: Final = "\u200c\u200d"
 
 
 async def remembered(services: Services, turn: Undistilled, *, within_s: float = _PLUGIN_S) -> Distilled | None:
@@ -110,6 +111,7 @@ def written(turn: Undistilled, made: Distilled | None) -> list[TurnDistilled | D
 
 
 def title_of(made: Distilled | None) -> str | None:
-    """Pure: the title that was made, as one short line; None for none."""
-    words = " ".join((made.title or "").split()) if made is not None else ""
+    """Pure: the title that was made, as one short line of signs that can be seen; None for none."""
+    told = (made.title or "") if made is not None else ""
+    words = " ".join("".join(sign if sign.isprintable() or sign in _JOINERS else " " for sign in told).split())
     return words[:_TITLE_MOST].rstrip() or None

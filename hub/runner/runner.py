@@ -17,6 +17,7 @@ from hub.runner.contain import bounded
 from hub.runner.distilling import Distilling
 from hub.runner.forgetting import forget
 from hub.runner.reaper import Reaper
+from hub.runner.screens import look
 from hub.runner.services import Services
 from hub.runner.sound import said
 from hub.runner.turns import RunningTurn
@@ -112,6 +113,9 @@ class Runner:
         try:
             if wanted.deleted is not None:
                 await forget(self._services, self._connections, wanted.deleted)
+                return
+            if wanted.looked_at is not None:
+                await look(self._services, wanted.looked_at, wanted.look_id)
                 return
             taken = await self._services.store.take(wanted.session_id, wanted.turn_id, self._id, lease_ms)
             if taken is not None:

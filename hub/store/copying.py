@@ -91,6 +91,7 @@ class Copies(StoreBase):
 def _last(lines: Sequence[Line]) -> dict[str, str]:
     """What the last turn of a log was, as a retry has to know it: ``done`` where it completed."""
     messages: dict[str, UserMessage] = {}
+    begun: set[str] = set()
     last: dict[str, str] = {}
     for line in lines:
         if line.type not in _TURNS:
@@ -98,22 +99,30 @@ def _last(lines: Sequence[Line]) -> dict[str, str]:
         match decode(line.json):
             case UserMessage() as message:
                 messages[message.message_id] = message
-            case TurnStarted(message_id=str(message_id), attempt=attempt) if found := messages.get(message_id):
-                last = {
-                    "message_id": message_id,
-                    "text": found.text,
-                    "literal": "1",
-                    "origin": found.origin,
-                    "fingerprint": fingerprint(found.text, literal=True),
-                    "attempt": str(attempt),
-                    "done": "0",
-                }
+                if message.turn_id not in begun:  # else it was said while that turn ran
+                    last = _open(message, 0)
+            case TurnStarted(message_id=str(message_id), attempt=attempt) as started:
+                begun.add(started.turn_id)
+                if found := messages.get(message_id):
+                    last = _open(found, attempt)
             case TurnCompleted() | TurnFailed() | TurnInterrupted():
                 done = "1" if line.type == "turn_completed" else "0"
                 last = {**last, "done": done, "ended": line.type.removeprefix("turn_")} if last else {}
             case _:
                 pass
     return last
+
+
+def _open(message: UserMessage, attempt: int) -> dict[str, str]:
+    return {
+        "message_id": message.message_id,
+        "text": message.text,
+        "literal": "1",
+        "origin": message.origin,
+        "fingerprint": fingerprint(message.text, literal=True),
+        "attempt": str(attempt),
+        "done": "0",
+    }
 
 
 def _origin(record: SessionRecord) -> str | None:

@@ -56,6 +56,11 @@ def runner_channel(runner_id: str) -> str:
     return f"th:runner:{runner_id}"
 
 
+def look_key(look_id: str) -> str:
+    """Where the answer to one look at an agent's terminal is left."""
+    return f"th:look:{look_id}"
+
+
 def work_key(agent: str) -> str:
     """The stream that says: this turn wants a runner."""
     return f"th:work:{agent}"

@@ -5,10 +5,9 @@ from __future__ import annotations
 from hub import ids
 from hub.errors import MessageBegun, NothingQueued, Overloaded
 from hub.events import MessageQueued, UserMessage, encode_body, stamp, to_json
-from hub.store import keys
 from hub.store.common import StoreBase, body_from, in_flight, missing
 from hub.store.records import Begun, QueuedMessage, queued_messages
-from hub.store.transactions import Argument, clear_errors, transact
+from hub.store.transactions import Argument, transact
 from hub.store.turns import fingerprint, still_queued
 
 
@@ -23,15 +22,25 @@ class Queueing(StoreBase):
         literal: bool = True,
         idempotency_key: str | None = None,
         steer: bool = False,
+        interrupt: str | None = None,
     ) -> QueuedMessage | None:
         """Let a message wait for the running turn to end, or behind those that wait already; None when there is
         nothing to wait for (begin a turn instead). ``steer``: it is meant for that turn, and waits only where the
-        agent does not take it. From then on :meth:`begin` with its key finds it. Raises NotFound; StillQueued when
+        agent does not take it. ``interrupt``: who has that turn ended for it, so that it begins with that end,
+        before all others. From then on :meth:`begin` with its key finds it. Raises NotFound; StillQueued when
         its key came before; Overloaded when too many wait."""
-        message, body = _made(session_id, ids.message_id(), text, literal=literal, key=idempotency_key or "")
+        message, body = _made(
+            session_id,
+            ids.message_id(),
+            text,
+            literal=literal,
+            key=idempotency_key or "",
+            interrupts=interrupt is not None,
+        )
         bounds = self.bounds
         limits = [bounds.queue_most, bounds.idem_ttl_s, bounds.idem_most]
-        known = [message.key, message.fingerprint, "1" if steer else ""]
+        how = "interrupt" if message.interrupts else "steer" if steer else ""
+        known = [message.key, message.fingerprint, how, interrupt or ""]
         status, *said = await transact(
             self.redis, "enqueue", session_id, message.id, to_json(message), body, *limits, *known
         )
@@ -46,22 +55,33 @@ class Queueing(StoreBase):
         return message if status == "ok" else None
 
     async def edit_queued(
-        self, session_id: str, message_id: str, text: str, *, literal: bool = True
+        self, session_id: str, message_id: str, text: str, *, literal: bool | None = None
     ) -> QueuedMessage:
-        """Change the words of a waiting message, which keeps its place. Raises NotFound; MessageBegun when its
-        turn has begun."""
-        waiting = {one.id: one for one in await self._waiting(session_id)}
-        key = waiting[message_id].key if message_id in waiting else ""
-        message, body = _made(session_id, message_id, text, literal=literal, key=key)
-        facts: list[Argument] = [message_id, to_json(message), body, self.bounds.idem_ttl_s]
-        status, *_ = await transact(self.redis, "edit_queued", session_id, *facts)
+        """Change the words of a waiting message, which keeps its place, and without ``literal`` how it is sent.
+        Raises NotFound; MessageBegun when its turn has begun."""
+        raw, status = b"", "changed"
+        while status == "changed":
+            waits = queued_messages([raw])[0] if raw else None
+            message, body = _made(
+                session_id,
+                message_id,
+                text,
+                literal=literal if literal is not None else waits is None or waits.literal,
+                key=waits.key if waits else "",
+                interrupts=waits is not None and waits.interrupts,
+            )
+            facts: list[Argument] = [message_id, to_json(message), body, self.bounds.idem_ttl_s, raw]
+            status, *said = await transact(self.redis, "edit_queued", session_id, *facts)
+            raw = said[0] if said else b""
         _raise_gone(status, session_id, message_id)
         return message
 
-    async def unqueue(self, session_id: str, message_id: str) -> None:
-        """Take a waiting message back. Raises NotFound; MessageBegun when its turn has begun."""
+    async def unqueue(self, session_id: str, message_id: str, *, refused: bool = False) -> None:
+        """Take a waiting message back. ``refused``: its sender is told so, and may send it again with its key.
+        Raises NotFound; MessageBegun when its turn has begun."""
         limits = [self.bounds.idem_ttl_s, self.bounds.idem_most]
-        status, *_ = await transact(self.redis, "unqueue", session_id, message_id, ids.request_id(), *limits)
+        known: list[Argument] = [message_id, ids.request_id(), *limits, "1" if refused else ""]
+        status, *_ = await transact(self.redis, "unqueue", session_id, *known)
         _raise_gone(status, session_id, message_id)
 
     async def resume_queue(self, session_id: str) -> Begun:
@@ -80,16 +100,12 @@ class Queueing(StoreBase):
         message_id, first = said
         return Begun(session_id=session_id, turn_id=turn_id, message_id=message_id, attempt=1, first=int(first))
 
-    async def _waiting(self, session_id: str) -> tuple[QueuedMessage, ...]:
-        with clear_errors():
-            key = keys.session_key("queue", session_id)
-            raw: list[bytes] = await self.redis.execute_command("LRANGE", key, 0, -1)
-        return queued_messages(raw)
 
-
-def _made(session_id: str, message_id: str, text: str, *, literal: bool, key: str) -> tuple[QueuedMessage, bytes]:
+def _made(
+    session_id: str, message_id: str, text: str, *, literal: bool, key: str, interrupts: bool = False
+) -> tuple[QueuedMessage, bytes]:
     """A message that waits, and the body of the event that tells so."""
-    user = UserMessage(message_id=message_id, text=text, origin="queue")
+    user = UserMessage(message_id=message_id, text=text, origin="api" if interrupts else "queue")
     queued = stamp(MessageQueued(message_id=message_id, text=text), session_id, None)
     message = QueuedMessage(
         id=message_id,
@@ -99,6 +115,7 @@ def _made(session_id: str, message_id: str, text: str, *, literal: bool, key: st
         tail=body_from(user, "message_id"),
         event=body_from(queued, "message_id"),
         key=key,
+        interrupts=interrupts,
     )
     return message, encode_body(queued)
 

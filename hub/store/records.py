@@ -105,7 +105,8 @@ class Finished(Struct, frozen=True, kw_only=True):
 
 class QueuedMessage(Struct, frozen=True, kw_only=True):
     """A message that waits. ``tail`` and ``event`` are the ends of its events' bodies, made when it came;
-    ``key`` is the idempotency key it came with, "" for none."""
+    ``key`` is the idempotency key it came with, "" for none; ``interrupts``: it has the running turn ended, and
+    begins with that end."""
 
     id: str
     text: str
@@ -114,6 +115,7 @@ class QueuedMessage(Struct, frozen=True, kw_only=True):
     tail: str
     event: str
     key: str = ""
+    interrupts: bool = False
 
 
 class Entry(Struct, frozen=True):

@@ -1,5 +1,5 @@
-"""Who works: the agents' work streams ("this turn wants a runner", "this session was deleted") and the runners'
-heartbeats."""
+"""Who works: the agents' work streams ("this turn wants a runner", "this session was deleted", "what does its
+terminal show?") and the runners' heartbeats."""
 
 from __future__ import annotations
 
@@ -16,21 +16,33 @@ from hub.store import keys
 from hub.store.connect import Lines
 from hub.store.records import Hash, RunnerRecord, SessionRecord
 from hub.store.transactions import clear_errors
+from hub.transport import Screen
 
 _GROUP = "runners"
 _CONSUMER = "any"  # nothing is acknowledged, so one name does for all and none is left behind
 _MOST = 10_000
 _ANSWERS_S = 5.0
 _FORGOTTEN_S = 3600
+_LOOK_KEPT_S = 30
 ALIVE_S = 15.0
 
 
 class Wanted(Struct, frozen=True):
-    """A turn that wants a runner; or, with ``deleted``, a session whose transport has to forget it."""
+    """A turn that wants a runner; or, with ``deleted``, a session whose transport has to forget it; or, with
+    ``looked_at`` and a look's id, a session whose terminal somebody wants to see."""
 
     session_id: str
     turn_id: str
     deleted: SessionRecord | None = None
+    looked_at: SessionRecord | None = None
+    look_id: str = ""
+
+
+class Looked(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a runner says of a terminal: what it shows, or why nothing can be seen."""
+
+    screen: Screen | None = None
+    why: str = ""
 
 
 class Work:
@@ -54,6 +66,36 @@ class Work:
             await self._redis.execute_command(
                 "XADD", keys.work_key(record.agent), "MAXLEN", "~", _MOST, "*", "s", record.id, "d", body
             )
+
+    async def look(self, record: SessionRecord, look_id: str, *, within_s: float) -> Looked | None:
+        """Have a runner of its agent look at a session's terminal: what it says (:meth:`looked`), or None where
+        nobody said anything in time."""
+        key = keys.look_key(look_id)
+        with clear_errors():
+            await self._redis.execute_command(
+                "XADD",
+                keys.work_key(record.agent),
+                "MAXLEN",
+                "~",
+                _MOST,
+                "*",
+                "s",
+                record.id,
+                "d",
+                msgspec.json.encode(record),
+                "l",
+                look_id,
+            )
+            async with asyncio.timeout(within_s + _ANSWERS_S):
+                answer: Any = await self._blocking.execute_command("BLPOP", key, within_s)
+        return None if answer is None else msgspec.json.decode(answer[1], type=Looked)
+
+    async def looked(self, look_id: str, told: Looked) -> None:
+        """Leave the answer to a look. Nobody may be there any more to take it."""
+        key = keys.look_key(look_id)
+        with clear_errors():
+            await self._redis.execute_command("RPUSH", key, msgspec.json.encode(told))
+            await self._redis.execute_command("EXPIRE", key, _LOOK_KEPT_S)
 
     async def prepare(self, agent: str) -> None:
         """Make sure that the agent's stream has its group."""
@@ -119,6 +161,8 @@ def _wanted(fields: Mapping[bytes, bytes]) -> Wanted | None:
     with suppress(msgspec.MsgspecError):
         if fields.keys() >= {b"s", b"d"}:
             record = msgspec.json.decode(fields[b"d"], type=SessionRecord)
+            if look_id := fields.get(b"l"):
+                return Wanted(record.id, "", looked_at=record, look_id=look_id.decode())
             return Wanted(record.id, "", deleted=record)
     return None
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     )
     from hub.testing.rules import EventRules
     from hub.testing.scripted import ScriptedTransport
+    from hub.testing.stores import wait_for
     from hub.testing.turns import (
         FakeAsk,
         FakeCancellation,
@@ -96,6 +97,7 @@ __all__ = [
     "reply",
     "respond",
     "running_hub",
+    "wait_for",
     "withdraw",
 ]
 
@@ -103,6 +105,7 @@ _HOME: Final[dict[str, str]] = {
     "TestHub": "hub",
     "hub_config": "hub",
     "running_hub": "hub",
+    "wait_for": "stores",
     "AsgiTransport": "asgi",
     "asgi_client": "asgi",
     "HubProcess": "process",

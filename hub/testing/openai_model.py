@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 class Completion(Struct, frozen=True, kw_only=True):
     """One answer; ``tokens``: what it reports to have used. ``stall``: none at all; ``status``: an error instead;
-    ``location``: a redirection."""
+    ``location``: a redirection; ``body``: these bytes, whatever they are."""
 
     text: str = ""
     reasoning: str = ""
@@ -32,6 +32,7 @@ class Completion(Struct, frozen=True, kw_only=True):
     status: int = 200
     stall: bool = False
     location: str | None = None
+    body: bytes | None = None
 
 
 class ScriptedOpenAI:
@@ -51,6 +52,8 @@ class ScriptedOpenAI:
             await self._closing.wait()
         if answer.location:
             return RedirectResponse(answer.location, 307)
+        if answer.body is not None:
+            return Response(answer.body, media_type="application/json")
         if answer.status != 200:
             return JSONResponse({"error": {"message": "told to fail", "type": "x"}}, answer.status)
         message = {"role": "assistant", "content": answer.text or None, "refusal": answer.refusal}

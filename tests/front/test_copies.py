@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from hub.events import ToolFinished, ToolStarted, TurnCompleted, decode
+from hub.events import ToolFinished, ToolStarted, TurnCompleted, UserMessage, decode
 from hub.masking import MASK
 from tests.front.door import Door, problem
 from tests.store.desk import LEASE_MS, failed, stamped
@@ -136,6 +136,24 @@ async def test_what_failed_can_be_tried_again_in_a_fork(door: Door) -> None:
     await problem(await door.client.post(f"/v1/sessions/{done}/retry"), 409, "no_retryable_turn")
 
 
+async def test_a_message_that_a_fork_cuts_off_from_its_turn_can_be_tried(door: Door) -> None:
+    """A cut right behind a message leaves a message that no completed turn follows: it can be tried, as a first
+    attempt; a fork of that fork has it all."""
+    session = await talked(door, "one", "two")
+    message = [event for event in await door.desk.events(session) if isinstance(event, UserMessage)][-1]
+    forked = await door.client.post(f"/v1/sessions/{session}/fork", json={"after": message.seq})
+    fork = forked.json()["id"]
+    shown = (await door.client.get(f"/v1/sessions/{fork}")).json()["items"]
+    assert [item.get("status", item.get("text")) for item in shown] == ["one", "completed", "two", "interrupted"]
+    again = await door.client.post(f"/v1/sessions/{fork}/retry")
+    assert again.status_code == 202, again.text
+    taken = await door.desk.take_turn(fork, again.json()["turn"]["id"])
+    assert (taken.turn.message.text, taken.turn.attempt) == ("two", 1)
+    await door.desk.finish(taken.claim)
+    whole = (await door.client.post(f"/v1/sessions/{fork}/fork")).json()["id"]
+    assert (await door.desk.kinds(whole))[-1] == "turn_completed"
+
+
 async def test_a_fork_takes_no_consent_along(door: Door) -> None:
     """Grants stay behind; a policy that somebody chose for the session wants scope approve."""
     session = await talked(door, "one")
@@ -177,6 +195,17 @@ async def test_an_export_comes_back_in_as_an_archived_session(door: Door) -> Non
     assert await words(door, made["id"]) == await words(door, session)
     again = await door.client.get(f"/v1/sessions/{made['id']}/export?mask=false")
     assert again.content.replace(made["id"].encode(), session.encode()) == exported.content
+
+
+async def test_a_sensitive_session_is_sensitive_wherever_it_goes(door: Door) -> None:
+    """In its forks, and where its export is imported."""
+    session = await door.session(sensitive=True)
+    await door.desk.finish(await door.running(session, "one"))
+    fork = (await door.client.post(f"/v1/sessions/{session}/fork")).json()
+    exported = await door.client.get(f"/v1/sessions/{session}/export")
+    headers = {"Content-Type": "application/x-ndjson"}
+    imported = await door.client.post("/v1/sessions/import", content=exported.content, headers=headers)
+    assert (fork["sensitive"], imported.json()["sensitive"]) == (True, True)
 
 
 async def test_an_export_masks_secrets_unless_told_otherwise(door: Door) -> None:

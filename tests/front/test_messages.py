@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from hub import ids
 from hub.config import RunnerConfig
 from hub.errors import StoreUnavailable
-from hub.events import TurnCompleted, TurnInterrupted
+from hub.events import TurnCompleted, TurnFailed, TurnInterrupted, UserMessage
 from hub.front.app import create_app
 from hub.store.records import Claim
 from hub.testing.asgi import asgi_client
@@ -232,15 +232,16 @@ async def test_steering_is_refused_where_no_transport_takes_words(door: Door) ->
     assert (await door.desk.kinds(sid)).count("user_message") == 1
 
 
-async def end_when_cancelled(door: Door, claim: Claim) -> str:
-    """Play the runner: end the turn as soon as it is asked to stop; who asked."""
+async def end_when_cancelled(door: Door, claim: Claim, failure: TurnFailed | None = None) -> str:
+    """Play the runner: end the turn as soon as it is asked to stop, interrupted unless it fails; who asked."""
     while True:
         turn = await door.services.store.turn(claim.session_id)
         assert turn is not None
         if by := turn.cancel_by:
             break
         await asyncio.sleep(0.005)  # a runner is told over pub/sub; this one looks
-    await door.desk.finish(claim, TurnInterrupted(by=by, duration_ms=1))
+    ending = failure or TurnInterrupted(by=by, duration_ms=1)
+    await door.desk.finish(claim, ending, go_on=failure is None)
     return by
 
 
@@ -256,6 +257,65 @@ async def test_an_interrupting_message_ends_the_running_turn_first(door: Door) -
     assert kinds_of_log[-3:] == ["turn_interrupted", "user_message", "turn_started"]
 
 
+async def test_an_interrupting_message_goes_before_those_that_wait(door: Door) -> None:
+    """It begins with the end of the turn that it stops, and those that wait come behind it, in their order; asked
+    again with its key it is the same turn."""
+    sid = await door.session()
+    claim = await door.running(sid)
+    for text in ("one", "two"):
+        await door.send(sid, text, on_busy="queue")
+    body, key = {"text": "stop that", "on_busy": "interrupt"}, {"Idempotency-Key": "k"}
+    path = f"/v1/sessions/{sid}/messages"
+    sending = door.client.post(path, json=body, headers=key)
+    response, _ = await asyncio.gather(sending, end_when_cancelled(door, claim))
+    assert response.status_code == 202, response.text
+    turn = await door.services.store.turn(sid)
+    assert turn is not None
+    assert (turn.id, turn.message.text, turn.message.origin) == (
+        response.json()["turn"]["id"],
+        "stop that",
+        "api",
+    )
+    again = await door.client.post(path, json=body, headers=key)
+    assert again.json() == response.json()
+    shown = (await door.client.get(f"/v1/sessions/{sid}")).json()
+    assert [message["text"] for message in shown["queue"]] == ["one", "two"]
+
+
+async def test_messages_that_interrupt_at_once_are_all_said(door: Door) -> None:
+    """Each is told of a turn of its own, in which it is said, or that it waits: none is lost."""
+    sid = await door.session()
+    claim = await door.running(sid)
+    sending = [door.send(sid, text, on_busy="interrupt") for text in ("a", "b", "c")]
+
+    async def end_all() -> None:
+        await end_when_cancelled(door, claim)
+        while (turn := await door.services.store.turn(sid)) is not None:
+            await door.desk.finish((await door.desk.take_turn(sid, turn.id)).claim)
+
+    answers, _ = await asyncio.gather(asyncio.gather(*sending), end_all())
+    assert [answer.status_code for answer in answers] == [202] * 3
+    said = [event.message_id for event in await door.desk.events(sid) if isinstance(event, UserMessage)]
+    assert sorted(said[1:]) == sorted(answer.json()["message_id"] for answer in answers)
+
+
+async def test_an_interrupting_message_begins_though_the_turn_failed(door: Door) -> None:
+    """What waits stands still after a failure; the message that ended the turn begins all the same."""
+    sid = await door.session()
+    claim = await door.running(sid)
+    await door.send(sid, "one", on_busy="queue")
+
+    sending = door.send(sid, "stop that", on_busy="interrupt")
+    response, _ = await asyncio.gather(sending, end_when_cancelled(door, claim, failed()))
+    assert response.status_code == 202, response.text
+    turn = await door.services.store.turn(sid)
+    assert turn is not None
+    assert turn.message.text == "stop that"
+    assert (
+        await door.desk.finish((await door.desk.take_turn(sid, turn.id)).claim, failed(), go_on=False)
+    ).next_turn is None
+
+
 async def test_an_interruption_that_does_not_happen_in_time_is_told(door: Door) -> None:
     """409 with the turn that still runs; the message is not lost silently."""
     config = replace(door.services.config, runner=RunnerConfig(interrupt_grace_s=-9.9))
@@ -263,9 +323,11 @@ async def test_an_interruption_that_does_not_happen_in_time_is_told(door: Door) 
     sid = await door.session()
     claim = await door.running(sid)
     async with asgi_client(app, door.tokens.primary()) as client:
-        body = {"text": "stop", "on_busy": "interrupt"}
-        told = await problem(await client.post(f"/v1/sessions/{sid}/messages", json=body), 409, "turn_in_flight")
-    assert told["turn_id"] == claim.turn_id
+        body, key = {"text": "stop", "on_busy": "interrupt"}, {"Idempotency-Key": "k"}
+        for _ in range(2):  # the key of a request that was refused stands for nothing
+            sent = await client.post(f"/v1/sessions/{sid}/messages", json=body, headers=key)
+            assert (await problem(sent, 409, "turn_in_flight"))["turn_id"] == claim.turn_id
+    assert (await door.desk.kinds(sid))[-2:] == ["message_queued", "message_unqueued"]  # it does not wait
 
 
 # Interrupt and retry

@@ -29,6 +29,33 @@ async def test_a_waiting_message_is_changed(door: Door) -> None:
     await problem(await door.client.patch(unknown, json={"text": "x"}), 404, "not_found")
 
 
+async def test_a_changed_message_is_sent_as_it_was_to_be(door: Door) -> None:
+    """A change of its words says nothing about how they are sent."""
+    session = await door.session()
+    await door.running(session)
+    waits = (await door.send(session, "/a", on_busy="queue", literal=False)).json()["message_id"]
+    changed = await door.client.patch(f"/v1/sessions/{session}/queue/{waits}", json={"text": "/b"})
+    assert changed.json() == {"message_id": waits, "text": "/b", "literal": False}
+
+
+async def test_a_key_stands_for_its_message_whatever_was_made_of_it(door: Door) -> None:
+    """The same request again, with the same key: the same message, then the same turn, though its words were
+    changed while it waited."""
+    session = await door.session()
+    claim = await door.running(session)
+    body, key = {"text": "one", "on_busy": "queue"}, {"Idempotency-Key": "k"}
+    path = f"/v1/sessions/{session}/messages"
+    waits = (await door.client.post(path, json=body, headers=key)).json()["message_id"]
+    await door.client.patch(f"/v1/sessions/{session}/queue/{waits}", json={"text": "two"})
+    again = await door.client.post(path, json=body, headers=key)
+    assert (again.status_code, again.json()) == (202, {"turn": None, "message_id": waits})
+    begun = await door.desk.finish(claim)
+    again = await door.client.post(path, json=body, headers=key)
+    assert (again.status_code, again.json()["turn"]["id"]) == (202, begun.next_turn)
+    other = await door.client.post(path, json={**body, "text": "two"}, headers=key)
+    await problem(other, 422, "idempotency_mismatch")
+
+
 async def test_a_queue_that_stands_still_is_resumed(door: Door) -> None:
     """202 names the turn that began; without a waiting message 404; while a turn runs 409."""
     session = await door.session()

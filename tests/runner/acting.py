@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from hub.errors import AgentUnavailable
 from hub.events import Text
-from hub.transport import Capability, Connection, Idle, SessionInfo, Transport, TurnContext
+from hub.transport import Capability, Connection, Idle, Screen, SessionInfo, Transport, TurnContext
 from hub.turn import Completed, Ending
 
 Act = Callable[[TurnContext], Awaitable[Any]]
@@ -42,6 +43,11 @@ async def stubborn(seconds: float) -> None:
             continue
 
 
+async def dark(session: SessionInfo) -> Screen:
+    """There is nothing to be seen."""
+    raise AgentUnavailable(f"The lights of {session.agent.name} are out.")
+
+
 class Acting(Transport):
     """Plays ``acts``: for each turn the next of them, and good turns when there are no more. ``opened`` and
     ``closed`` count connections."""
@@ -55,6 +61,7 @@ class Acting(Transport):
         interrupting: Callable[[], Awaitable[None]] = nothing,
         closing: Callable[[], Awaitable[None]] = nothing,
         watching: Callable[[Idle], Awaitable[None]] = unseen,
+        showing: Callable[[SessionInfo], Awaitable[Screen]] = dark,
         capabilities: frozenset[Capability] = frozenset({"interrupt"}),
     ) -> None:
         self.acts = list(acts)
@@ -62,6 +69,7 @@ class Acting(Transport):
         self.interrupting = interrupting
         self.closing = closing
         self.watching = watching
+        self.showing = showing
         self.capabilities = capabilities
         self.opened = self.closed = self.interrupted = self.down = 0
         self.watched = 0
@@ -91,6 +99,10 @@ class Acting(Transport):
         self.forgotten.append(session.id)
         async with self._changed:
             self._changed.notify_all()
+
+    async def screen(self, session: SessionInfo) -> Screen:
+        """What the test says."""
+        return await self.showing(session)
 
     async def close(self) -> None:
         """Count."""

@@ -27,6 +27,7 @@ from hub.events import (
     line_of,
 )
 from hub.hookspecs import Distilled, DistillFailure, FinishedTurn, hookimpl
+from hub.runner.remembering import title_of
 from hub.store.records import SessionRecord
 from hub.testing.hub import TestHub, hub_config
 from hub.transport import Message, SessionInfo
@@ -351,6 +352,19 @@ async def test_the_first_completed_turn_gives_a_session_its_title(hubs: Hubs) ->
             await hub.run_turn(session, text)
             await memory(hub, session, number)
         assert (await hub.store.session(session)).title == "About one"
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        ("\x1b[31mred\u202e \n two\0", "[31mred two"),
+        ("family 👨\u200d👩\u200d👧", "family 👨\u200d👩\u200d👧"),
+        (" \u200b\n", None),
+    ],
+)
+def test_a_title_is_one_line_of_signs_that_can_be_seen(told: str, shown: str | None) -> None:
+    """Whatever a model, or the message that it is taken from, has in it."""
+    assert title_of(Distilled(title=told)) == shown
 
 
 async def test_a_persons_title_stays(hubs: Hubs) -> None:

@@ -208,6 +208,12 @@ async def _enqueue_steer(desk: Desk) -> Case:
     return taken.session.id, lambda s: s.enqueue(taken.session.id, "x", steer=True), 1, lambda m: m.text == "x"
 
 
+async def _enqueue_interrupt(desk: Desk) -> Case:
+    taken = await desk.taken()
+    act = lambda store: store.enqueue(taken.session.id, "x", interrupt="ann")  # noqa: E731
+    return taken.session.id, act, 1, lambda message: message.interrupts
+
+
 async def _steer(desk: Desk) -> Case:
     taken = await desk.taken()
     queued = await desk.store.enqueue(taken.session.id, "x", steer=True)
@@ -342,6 +348,7 @@ CASES = {
     "create": _create,
     "create with grants": _create_granted,
     "enqueue to steer": _enqueue_steer,
+    "enqueue to interrupt": _enqueue_interrupt,
     "edit_queued": _edit_queued,
     "resume_queue": _resume_queue,
     "steer": _steer,
@@ -527,6 +534,30 @@ async def test_a_waiting_message_that_began_meanwhile_was_queued(
     assert running is not None
     assert running.message.id == queued.id
     assert (await redis_desk.store.snapshot(taken.session.id, whole=True)).queue == ()
+
+
+async def test_a_resumed_queue_is_not_resumed_again(redis_desk: Desk, lossy_desk: Desk, lossy: LossyProxy) -> None:
+    """resume_queue: the turn that it began has failed meanwhile; it is the caller's, and what waits behind it
+    waits on."""
+    taken = await redis_desk.taken()
+    session = taken.session.id
+    first = await redis_desk.store.enqueue(session, "first")
+    await redis_desk.store.enqueue(session, "second")
+    await redis_desk.finish(taken.claim, go_on=False)
+
+    async def fail() -> None:
+        running = await redis_desk.store.turn(session)
+        assert running is not None
+        claim = (await redis_desk.take_turn(session, running.id)).claim
+        await redis_desk.finish(claim, failed(), go_on=False)
+
+    lossy.lose_next()
+    lossy.meanwhile = fail
+    begun = await lossy_desk.store.resume_queue(session)
+    assert first is not None
+    assert begun.message_id == first.id
+    found = await redis_desk.store.snapshot(session, whole=True)
+    assert (found.turn, [message.text for message in found.queue]) == (None, ["second"])
 
 
 async def test_a_session_made_again_is_not_deleted_by_an_old_request(

@@ -14,6 +14,7 @@ from hub.front.routes import (
     outputs,
     queue,
     rendering,
+    screen,
     sessions,
     streams,
     system,
@@ -31,4 +32,5 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *memory.OPERATIONS,
     *rendering.OPERATIONS,
     *outputs.OPERATIONS,
+    *screen.OPERATIONS,
 )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Final
 
-from hub.errors import Invalid, NoActiveTurn, SteerUnsupported, StillQueued, TurnInFlight
+from hub import ids
+from hub.errors import Invalid, MessageBegun, NotFound, SteerUnsupported, StillQueued, TurnInFlight
+from hub.events import MessageUnqueued, TurnStarted, decode_frames
 from hub.front import views
 from hub.front.instant import last_seq
 from hub.front.operations import Answer, Call, Operation, Outcome, Reply, operation
@@ -15,6 +18,7 @@ from hub.front.problems import ResumeUnsupported
 from hub.front.services import Services
 from hub.front.turns import answer, attach, begin_able, steered
 from hub.store.records import Begun
+from hub.store.subscription import Subscription
 from hub.transport import Capability
 
 _TRIES: Final = 5
@@ -73,15 +77,13 @@ async def _when_busy(
     busy: TurnInFlight,
     begin: Callable[[], Awaitable[Begun]],
 ) -> Outcome:
-    body, services = call.body, call.services
-    match body.on_busy:
+    match call.body.on_busy:
         case "attach":
             return await attach(call, name, busy)
         case "queue":
             return await _queue(call, name, agent, begin)
         case "interrupt":
-            await _stop(services, name, busy, call.token.name)
-            return await answer(call, await begin(), agent)
+            return await _interrupt(call, name, agent, busy)
         case "steer":
             return await _steer(call, name, agent, busy, begin)
         case _:
@@ -138,24 +140,41 @@ async def _steer(
     raise busy
 
 
-async def _stop(services: Services, name: str, busy: TurnInFlight, by: str) -> None:
-    """End the running turn and wait for its end. Raises TurnInFlight where it does not come in time."""
-    turn_id = busy.facts["turn_id"]
-    after = await last_seq(services.store, name)
-    subscription = await services.feed.turn(name, turn_id=turn_id, after=after)
-    if subscription is None:
-        return
-    async with subscription:
+async def _interrupt(call: Call[views.NewMessage, Any], name: str, agent: str, busy: TurnInFlight) -> Outcome:
+    """End the running turn; the message begins with that end, before all that wait. Where the end does not come in
+    time the message is taken back, and TurnInFlight raised."""
+    body, services, store = call.body, call.services, call.services.store
+    key = idempotency_key(call.headers) or ids.request_id()  # by which the message's turn is found
+    for _ in range(_TRIES):
+        # From before the message is there: so its beginning is surely seen.
+        news = await services.feed.log(name, after=await last_seq(store, name))
+        async with news:
+            queued = await store.enqueue(
+                name, body.text, literal=body.literal, idempotency_key=key, interrupt=call.token.name
+            )
+            if queued is not None and not await _begins(services, news, queued.id):
+                with suppress(MessageBegun, NotFound):  # it has begun, or somebody took it back
+                    await store.unqueue(name, queued.id, refused=True)
+                    raise busy
         try:
-            await services.store.cancel(name, by)
-        except NoActiveTurn:
-            return
-        try:
-            async with asyncio.timeout(services.config.runner.interrupt_grace_s + _STOP_EXTRA_S):
-                while await subscription.read() is not None:
-                    pass
-        except TimeoutError:
-            raise busy from None
+            begun = await store.begin(name, body.text, literal=body.literal, idempotency_key=key)
+        except TurnInFlight as still:
+            busy = still
+        else:
+            return await answer(call, begun, agent)
+    raise busy
+
+
+async def _begins(services: Services, news: Subscription, message_id: str) -> bool:
+    """Wait until a message begins, or is taken back; whether one of them came in time."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(services.config.runner.interrupt_grace_s + _STOP_EXTRA_S):
+            while (frames := await news.read()) is not None:
+                for event in decode_frames(frames):
+                    if isinstance(event, TurnStarted | MessageUnqueued) and event.message_id == message_id:
+                        return True
+            return True
+    return False
 
 
 @operation(

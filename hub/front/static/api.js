@@ -55,6 +55,7 @@ export const api = {
   editQueued: (id, message, text) => call("PATCH", `${of(id)}/queue/${message}`, { text }),
   resumeQueue: (id) => call("POST", `${of(id)}/queue/resume`),
   answer: (ask, reply) => call("POST", `/v1/asks/${ask}/answer`, reply),
+  screen: (id) => call("GET", `${of(id)}/screen`),
   output: (id, turn, tool) => call("GET", `${of(id)}/tools/${encodeURIComponent(tool)}/output?turn=${turn}`),
   render: (texts) => call("POST", "/v1/render", { texts }),
 };

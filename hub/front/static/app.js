@@ -12,6 +12,7 @@ import { startNotices } from "/notices.js";
 import { startComposer } from "/views/composer.js";
 import { startConversation } from "/views/conversation.js";
 import { startInbox } from "/views/inbox.js";
+import { startScreen } from "/views/screen.js";
 import { startSessions } from "/views/sessions.js";
 import { startHead } from "/views/head.js";
 
@@ -132,7 +133,7 @@ window.addEventListener("pageshow", (event) => { if (event.persisted) stream.soo
 document.addEventListener("visibilitychange", wake);
 window.addEventListener("hashchange", showWanted);
 
-for (const start of [startHead, startSessions, startConversation, startInbox, startComposer, startNotices, startKeys]) {
+for (const start of [startHead, startSessions, startConversation, startInbox, startComposer, startScreen, startNotices, startKeys]) {
   start(onChange);
 }
 quietly(loadAgents);

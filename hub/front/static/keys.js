@@ -22,6 +22,7 @@ const KEYS = {
   a: () => document.querySelector("#items .ask.open :is(button, input)")?.focus(),
   s: () => { if (state.session?.turn) interrupt(); },
   r: () => { if (state.session?.retryable) retry(); },
+  t: () => { if (!$("screen-open").hidden) $("screen-open").click(); },
   "?": () => $("help").showModal(),
 };
 

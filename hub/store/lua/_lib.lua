@@ -75,6 +75,12 @@ local function tell_runner(runner, what)
   if runner and runner ~= '' then redis.call('PUBLISH', 'th:runner:' .. runner, what) end
 end
 
+-- Ask for the running turn to be stopped; the first who asks is named.
+local function stop_turn(tid, runner, by)
+  redis.call('HSETNX', turn_key, 'cancel', by)
+  tell_runner(runner, 'cancel ' .. sid .. ' ' .. tid)
+end
+
 -- Lists of ids live in one field, a space before each.
 local function listed(list, id) return list and string.find(list .. ' ', ' ' .. id .. ' ', 1, true) ~= nil end
 
@@ -131,17 +137,26 @@ local function recall_request(key, ttl_s)
   return words
 end
 
--- Start the turn of the message that waits first; its id, nil when none waits.
-local function start_queued(tid, ring_ms, ttl_s, most)
-  local waiting = redis.call('LPOP', queue_key)
-  if not waiting then return nil end
-  local item = cjson.decode(waiting)
-  local message = { id = item.id, text = item.text, literal = item.literal and '1' or '0', origin = 'queue',
-    fingerprint = item.fingerprint }
+-- From now on a waiting message's key stands for the turn that has the message. What was asked for with the key
+-- stays what it was, whatever has been made of the message since.
+local function remember_begun(item, tid, attempt, first, ttl_s, most)
+  if item.key == '' then return end
+  local known = recall_request('key:' .. item.key, tonumber(ttl_s))
+  local value = table.concat({ known and known[2] or item.fingerprint, tid, item.id, attempt, first }, ' ')
+  remember_request('key:' .. item.key, value, ttl_s, tonumber(most))
+end
+
+-- Start the turn of the message that waits first; its id, nil when none waits. Without `go_on` only where that
+-- message had the turn before ended.
+local function start_queued(tid, ring_ms, ttl_s, most, go_on)
+  local waiting = redis.call('LINDEX', queue_key, 0)
+  local item = waiting and cjson.decode(waiting)
+  if not item or not (go_on or item.interrupts) then return nil end
+  redis.call('LPOP', queue_key)
+  local message = { id = item.id, text = item.text, literal = item.literal and '1' or '0',
+    origin = item.interrupts and 'api' or 'queue', fingerprint = item.fingerprint }
   local first = start_turn(tid, 1, message, item.tail, ring_ms)
-  if item.key ~= '' then
-    remember_request('key:' .. item.key, table.concat({ item.fingerprint, tid, item.id, '1', first }, ' '), ttl_s, most)
-  end
+  remember_begun(item, tid, '1', first, ttl_s, most)
   return item.id
 end
 

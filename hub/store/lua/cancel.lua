@@ -7,6 +7,5 @@ if before[1] == ARGV[5] then return { 'ok', before[2] } end
 local held = turn_fields('id', 'runner')
 if not held[1] then return { 'none' } end
 redis.call('HSET', last_key, 'cancel_request', ARGV[5], 'cancel_turn', held[1])
-redis.call('HSETNX', turn_key, 'cancel', ARGV[4])
-tell_runner(held[2], 'cancel ' .. sid .. ' ' .. held[1])
+stop_turn(held[1], held[2], ARGV[4])
 return { 'ok', held[1] }

@@ -1,7 +1,8 @@
 -- Let a message wait for the turn to end. Without a turn there is nothing to wait for.
 -- ARGV: 4 message id  5 the message (JSON)  6 the event's body  7 most messages that wait  8 ttl, seconds
 --       9 keys kept  10 idempotency key or ''  11 fingerprint
---       12 '1' when it is meant for the running turn
+--       12 'steer' when it is meant for the running turn; 'interrupt' when it ends that turn and begins with its end,
+--       before all others  13 who interrupts
 local mid = ARGV[4]
 if redis.call('EXISTS', session_key) == 0 then return { 'missing' } end
 if recall_request('message:' .. mid, tonumber(ARGV[8])) then return { 'ok' } end
@@ -11,11 +12,12 @@ if ARGV[10] ~= '' then
   if known then return { 'idle' } end -- it has begun since: `begin` tells of it
 end
 -- A queue that stands still since a turn failed is not overtaken by who wants to wait.
-if redis.call('EXISTS', turn_key) == 0 and redis.call('LLEN', queue_key) == 0 then return { 'idle' } end
-if redis.call('LLEN', queue_key) >= tonumber(ARGV[7]) then return { 'full' } end
-redis.call('RPUSH', queue_key, ARGV[5])
 local held = turn_fields('steers', 'runner', 'id')
-if ARGV[12] == '1' and held[3] then
+if not held[3] and (ARGV[12] == 'interrupt' or redis.call('LLEN', queue_key) == 0) then return { 'idle' } end
+if redis.call('LLEN', queue_key) >= tonumber(ARGV[7]) then return { 'full' } end
+redis.call(ARGV[12] == 'interrupt' and 'LPUSH' or 'RPUSH', queue_key, ARGV[5])
+if ARGV[12] == 'interrupt' then stop_turn(held[3], held[2], ARGV[13]) end
+if ARGV[12] == 'steer' and held[3] then
   redis.call('HSET', turn_key, 'steers', (held[1] or '') .. ' ' .. mid)
   tell_runner(held[2], 'steer ' .. sid .. ' ' .. held[3])
 end

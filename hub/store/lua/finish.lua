@@ -45,6 +45,6 @@ if memo[1] then -- somebody makes memories of turns: from now on this one waits 
   end
 end
 
-local next_mid = ARGV[10] == '1' and start_queued(ARGV[7], tonumber(ARGV[8]), ARGV[11], tonumber(ARGV[12])) or ''
+local next_mid = start_queued(ARGV[7], tonumber(ARGV[8]), ARGV[11], tonumber(ARGV[12]), ARGV[10] == '1') or ''
 flush()
 return { 'ok', terminal, next_mid ~= '' and ARGV[7] or '', next_mid }

@@ -16,9 +16,6 @@ emit(tid, 'user_message', true, true, head(tid) .. ',' .. string.gsub(item.tail,
 emit(tid, 'message_delivered', true, true, ARGV[8])
 flush()
 remember_request('message:' .. mid, 'steered', ARGV[9], tonumber(ARGV[10]))
-if item.key ~= '' then
-  local value = table.concat({ item.fingerprint, tid, mid, held[2], held[3] }, ' ')
-  remember_request('key:' .. item.key, value, ARGV[9], tonumber(ARGV[10]))
-end
+remember_begun(item, tid, held[2], held[3], ARGV[9], ARGV[10])
 hint('session', ',"state":"unqueued"')
 return { 'ok' }

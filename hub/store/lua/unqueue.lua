@@ -1,5 +1,5 @@
 -- Take a waiting message back. Repeated: taken back by this very request.
--- ARGV: 4 message id  5 request id  6 ttl, seconds  7 keys kept
+-- ARGV: 4 message id  5 request id  6 ttl, seconds  7 keys kept  8 '1' when its idempotency key is as good as new
 local mid = ARGV[4]
 if redis.call('EXISTS', session_key) == 0 then return { 'missing' } end
 for _, waiting in ipairs(redis.call('LRANGE', queue_key, 0, -1)) do
@@ -7,6 +7,7 @@ for _, waiting in ipairs(redis.call('LRANGE', queue_key, 0, -1)) do
   if item.id == mid then
     remember_request('message:' .. mid, 'unqueued ' .. ARGV[5], ARGV[6], tonumber(ARGV[7]))
     redis.call('LREM', queue_key, 1, waiting)
+    if ARGV[8] == '1' then redis.call('HDEL', idem_key, 'key:' .. item.key) end
     emit('', 'message_unqueued', true, false, head('') .. ',' .. item.event)
     flush()
     hint('session', ',"state":"unqueued"')

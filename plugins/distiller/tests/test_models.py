@@ -114,6 +114,7 @@ async def test_a_cap_hit_in_the_answer_names_the_other_budget(worked: FinishedTu
         answered(failures=[{"what": "x", "why": "y", "who": "z"}]),
         answered(summary=7),
         answered(summary=""),
+        answered(summary=" \n"),
         '{"summary": "only"}',
         "",
     ],
@@ -174,6 +175,17 @@ async def test_an_error_of_the_server_is_told_with_its_status(
     async with ScriptedModel(lambda _: Fail(status=status)) as model:
         made = await plugin("anthropic", model.url).distill_turn(worked)
         assert (code_of(made), len(model.requests)) == ("model_error", asked)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<html>", b"\xff\xfe{", b"[]", b"null", b'{"id": "x"}', b'{"choices": []}']
+)
+async def test_an_answer_that_is_no_message_is_told_as_that(body: bytes, worked: FinishedTurn) -> None:
+    """The server is there: what it says is nothing that a model says. It is tried again, once."""
+    made, server = await by_openai(worked, Completion(body=body))
+    assert (code_of(made), len(server.requests)) == ("bad_output", 2)
+    made, _ = await by_openai(worked, Completion(body=body), Completion(text=answered()))
+    assert made.failure is None
 
 
 async def test_a_server_that_is_not_there_is_unreachable(worked: FinishedTurn) -> None:

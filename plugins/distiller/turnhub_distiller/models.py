@@ -85,16 +85,25 @@ async def _asked(model: Model, route: Route, turns: Sequence[Turn]) -> Said:
         status = getattr(error.__cause__, "status_code", None)
         if isinstance(status, int):  # a redirection that is not followed, say
             raise _refused(route, status) from error
+        if isinstance(error.__cause__, ValueError):
+            raise _unreadable(route) from error
         where = route.base_url or f"the server of {route.provider}"
         sentence = f"Route {route.name!r}: {where} cannot be reached ({type(error.__cause__ or error).__name__})."
         raise RouteFailed("unreachable", sentence, again=True) from error
     except exceptions.UnexpectedModelBehavior as error:
-        sentence = f"Route {route.name!r}: what {route.model} answered cannot be read as a message."
-        raise RouteFailed("bad_output", sentence, again=True) from error
+        raise _unreadable(route) from error
     except (exceptions.UserError, exceptions.AgentRunError) as error:
         sentence = f"Route {route.name!r}: {route.model} cannot be asked ({type(error).__name__}: {error})."
         raise RouteFailed("model_error", sentence) from error
+    except Exception as error:  # the library stumbles over answers that it does not know
+        raise _unreadable(route) from error
     return _said(response)
+
+
+def _unreadable(route: Route) -> RouteFailed:
+    """The server answered, but nothing that is a message."""
+    sentence = f"Route {route.name!r}: what {route.model} answered cannot be read as a message."
+    return RouteFailed("bad_output", sentence, again=True)
 
 
 def _refused(route: Route, status: int) -> RouteFailed:

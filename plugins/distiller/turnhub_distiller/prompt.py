@@ -111,9 +111,12 @@ def read(text: str) -> Answer:
     if body.startswith("```") and body.endswith("```"):
         body = body.removeprefix("```").removesuffix("```").removeprefix("json").strip()
     try:
-        return msgspec.json.decode(body, type=Answer)
+        answer = msgspec.json.decode(body, type=Answer)
     except (msgspec.DecodeError, RecursionError) as error:
         raise ValueError(str(error)) from error
+    if not answer.summary.strip():
+        raise ValueError("the summary is blank")
+    return answer
 
 
 def checked(answer: Answer, account: Account, given: str) -> Distillate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 import tomllib
 from pathlib import Path
 from typing import Any, Final
@@ -153,3 +154,31 @@ def test_deep_nesting_is_not_read_and_breaks_nothing(depth: int, pair: tuple[str
 def test_no_text_keeps_the_judge_busy(command: str) -> None:
     """What is long, deep or made to be slow is judged all the same."""
     assert judged(command, "reads").verdict in ("ask", "allow", "deny")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "npx " + "rm " * 1500,
+        "npx " + "git " * 1500,
+        "uv run " + "find " * 1500,
+        ";".join(f"cd a{number}" for number in range(15)) + "; cat " + " ".join(map(str, range(400))),
+        "cd a;" * 100 + "cat " + " ".join(map(str, range(400))),
+        "cat " + "x " * 8000,
+        "hyperfine " + "'ls -l' " * 1000,
+        "kubectl " + "$X " * 3000,
+        "cp -r " + "src " * 500 + ".",
+        "".join(f"v{number}=1; echo $((v{number}));" for number in range(190)),
+        "awk '" + "/" * 6000 + "' x",
+        "sed '" + "{}" * 190 + "X' x",
+        "for a in 1 2 3 4 5 6; do for b in 1 2 3 4 5 6; do for c in 1 2 3 4 5 6; do ls; done; done; done",
+    ],
+    ids=range(13),
+)
+def test_what_repeats_itself_costs_no_more_than_its_length(command: str) -> None:
+    """Judged in a fraction of a second (a twentieth, where nothing else is going on), or asked about."""
+    judged("ls", "reads")
+    begun = time.process_time()
+    said = judged(command, "reads")
+    assert time.process_time() - begun < 0.4
+    assert said.verdict == "ask" or command.startswith(("for", "hyperfine", "awk"))

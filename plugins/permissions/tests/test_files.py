@@ -98,3 +98,66 @@ def test_too_many_wildcards_are_not_looked_up() -> None:
     """A pattern does not go through the whole disk."""
     assert Files().expand("/*/*/*/*") is None
     assert Files().expand("/**/x") is None
+
+
+def test_what_lies_below_is_looked_through_for_secrets(project: Path) -> None:
+    """At any depth, but not in what packages brought along; and links that lead out where they are followed."""
+    engine = Engine(source_of(policies({})))
+    policy = engine.policy("reads")
+
+    def verdict(command: str) -> str:
+        return engine.judge(policy, "Bash", {"command": command}, str(project), home=str(project.parent)).verdict
+
+    assert (
+        verdict("grep -r x src") == verdict("diff -r src other") == verdict("find src -exec cat {} +") == "allow"
+    )
+    (project / "src/node_modules").mkdir()
+    (project / "src/node_modules/.env").touch()
+    assert verdict("grep -r x src") == "allow"
+    (project / "src/out").symlink_to("/etc")
+    assert verdict("grep -r x src") == "allow"
+    assert verdict("diff -r src other") == verdict("find src -exec cat {} +") == "ask"
+    assert verdict("find src -name '*.py' -exec cat {} +") == "allow"
+    (project / "src/deep/down").mkdir(parents=True)
+    (project / "src/deep/down/.env").touch()
+    assert verdict("grep -r x src") == "ask"
+    assert verdict("grep -r --include='*.py' x src") == "allow"
+
+
+def test_a_directory_with_too_much_in_it_is_not_looked_through(tmp_path: Path) -> None:
+    """A person is asked, and soon."""
+    for number in range(11_000):
+        (tmp_path / f"{number}").touch()
+    assert Files().below(str(tmp_path)) is None
+    assert Files().below(str(tmp_path / "1")) == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        ("mv dir other && cat other/away/passwd", "ask"),
+        ("cp -a dir other && cat other/away/passwd", "ask"),
+        ("cp -r dir other && echo x > other/away/x", "ask"),
+        ("cp -P here other && cat other/x", "ask"),
+        ("mv here other", "ask"),
+        ("mv src other && cat other/a.py", "allow"),
+        ("cp -r src other && cat other/a.py", "allow"),
+        ("cp -r kit/. .", "ask"),
+        ("cp -rT kit .", "ask"),
+        ("cp -r kit/x .", "ask"),
+        ("cp -r src/. other", "allow"),
+        ("rsync -a kit/x/ .", "ask"),
+    ],
+)
+def test_what_is_taken_along_is_looked_at(project: Path, command: str, wanted: str) -> None:
+    """Links, which mean another place elsewhere, and files that decide what is run where they come to lie."""
+    (project / "dir").mkdir()
+    (project / "dir/away").symlink_to("/etc")
+    (project / "kit/x").mkdir(parents=True)
+    (project / "kit/x/.envrc").touch()
+    (project / "kit/lefthook.yml").touch()
+    engine = Engine(source_of(policies({})))
+    found = engine.judge(
+        engine.policy("edits"), "Bash", {"command": command}, str(project), home=str(project.parent)
+    )
+    assert found.verdict == wanted, found.why

@@ -8,6 +8,13 @@ from itertools import islice
 from typing import Final
 
 _MOST: Final = 513
+_MOST_BELOW: Final = 10_000
+_OTHERS: Final = frozenset(
+    (
+        *("node_modules", ".git", ".venv", "venv", "site-packages", "__pycache__", ".tox", ".nox"),
+        *(".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis"),
+    )
+)
 _MOST_KNOWN: Final = 4096
 _MOST_WILD: Final = 2  # so many wild parts of one pattern are looked at; more could go through a whole disk
 
@@ -34,6 +41,23 @@ class Files:
             return None
         found = tuple(islice(glob.iglob(pattern), _MOST))  # noqa: PTH207 - text in, text out
         return None if len(found) == _MOST else found
+
+    def below(self, path: str) -> tuple[tuple[str, bool], ...] | None:
+        """All that lies below a directory, but not in what packages and tools put there."""
+        found: list[tuple[str, bool]] = []
+        folders = [path]
+        for folder in folders:
+            try:
+                with os.scandir(folder) as entries:
+                    for entry in islice(entries, _MOST_BELOW):
+                        found.append((entry.path, entry.is_symlink()))
+                        if entry.name not in _OTHERS and entry.is_dir(follow_symlinks=False):
+                            folders.append(entry.path)
+            except (OSError, ValueError):
+                continue
+            if len(found) >= _MOST_BELOW:
+                return None
+        return tuple(found)
 
     def folds(self, path: str) -> bool:
         """Whether the nearest directory that exists takes its name in other letters for the same."""

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from turnhub_permissions.acts import Act
+from turnhub_permissions.othertools import told_as
 from turnhub_permissions.paths import Ground
 from turnhub_permissions.policies import Policy
 from turnhub_permissions.rules import Effect, Rule
@@ -78,8 +79,13 @@ class Judge:
     ) -> Judgement:
         """The judgement on a call of ``tool`` with input ``given`` at ``ground``. ``grant``: the session's grant
         that covers it, where that is to be considered here; a hub considers it by itself."""
-        acts = acts_of(tool, given, ground, self._tables, self._shell)
-        command = given.get("command") if tool == "Bash" else None
+        calls = told_as(tool, given, ground, self._tables)
+        acts = [
+            act for one in calls for act in acts_of(one.tool, one.given, one.ground, self._tables, self._shell)
+        ]
+        if calls[0].tool != tool:  # rules may name it, too
+            acts.append(Act(kind="tool", about=tool, name=tool, free=True))
+        command = calls[0].given.get("command") if calls[0].tool == "Bash" else None
         text = command if isinstance(command, str) else None
         return _Judging(policy, acts, text, ground, grant, explain=explain).run()
 

@@ -26,11 +26,39 @@ def _substitution(delimiter: str) -> str:
 _ADDRESS: Final = rf"(?:\d+(?:~\d+)?|\$|/{_pattern('/')}/I?)"
 _ADDRESSES: Final = rf"(?:{_ADDRESS}(?:[ \t]*,[ \t]*(?:{_ADDRESS}|[+~]\d+))?[ \t]*(?:![ \t]*)?)?"
 _COMMAND: Final = rf"(?:[pdnNDPgGhHx=l]|[qQ]\d*|{'|'.join(map(_substitution, '/|#,@:!+'))})"
-_ONE: Final = rf"[ \t]*(?:{_ADDRESSES}{_COMMAND}[ \t]*)?"
-_SED: Final = re.compile(rf"{_ONE}(?:[;\n]{_ONE})*")
+_UNIT: Final = rf"(?:{_ADDRESSES}{_COMMAND}[ \t]*(?=[;\n}}]|$)|{_ADDRESSES}\{{|\}})"
+_SED: Final = re.compile(rf"[ \t;\n]*(?:{_UNIT}[ \t;\n]*)*")
 _AWK_WORDS: Final = re.compile(
     r"system|getline|ENVIRON|PROCINFO|ARGV|ARGC|FUNCTAB|SYMTAB|extension|@|(?<!\|)\|(?!\|)|/inet"
 )
+
+
+def _masked(text: str) -> str:
+    """A script of awk without what stands in its texts and regular expressions; as it is where awks could read it
+    differently."""
+    if "\\\n" in text:
+        return text
+    out, before, at = "", "\n", 0
+    while at < len(text):
+        char = text[at]
+        if char == "#":
+            at = len(text) if (end := text.find("\n", at)) < 0 else end
+            continue
+        if char == '"' or (char == "/" and before in _BEFORE_REGEX):
+            found = (_AWK_TEXT if char == '"' else _AWK_REGEX).match(text, at)
+            if found is None:
+                return text
+            out, at, before = out + char * 2, found.end(), char
+            continue
+        out += char
+        before = char if char not in " \t" else before
+        at += 1
+    return out
+
+
+_BEFORE_REGEX: Final = frozenset("(,{};!~&|\n")
+_AWK_TEXT: Final = re.compile(r'"(?:\\.|[^"\\\n])*"')
+_AWK_REGEX: Final = re.compile(r"/(?:\\.|\[\^?[^\]\[\\/\n]+\]|[^/\\\[\n])+/")
 
 
 def script_effects(kind: str, word: Word, out: Effects) -> None:
@@ -41,7 +69,7 @@ def script_effects(kind: str, word: Word, out: Effects) -> None:
     elif kind == "sed":
         if len(text) > _LONGEST or not _SED.fullmatch(text):
             out.opaque.append("its script may read, write or run something")
-    elif _AWK_WORDS.search(text) or ">" in text.partition("print")[2]:
+    elif _AWK_WORDS.search(bare := _masked(text)) or ">" in bare.partition("print")[2]:
         out.opaque.append("its script may read, write or run something")
 
 

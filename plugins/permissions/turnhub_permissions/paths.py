@@ -23,6 +23,10 @@ class Resolver(Protocol):
     def expand(self, pattern: str) -> tuple[str, ...] | None:
         """The existing paths that a shell pattern names; None where there are too many."""
 
+    def below(self, path: str) -> tuple[tuple[str, bool], ...] | None:
+        """All that lies below a directory (links not followed, but not in packages of others), each with whether
+        it is a link; None where it is too much."""
+
     def folds(self, path: str) -> bool:
         """Whether names near ``path`` are the same in upper and lower case."""
 

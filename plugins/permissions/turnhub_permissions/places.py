@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fnmatch import translate
 from itertools import pairwise
 from typing import Final
@@ -14,22 +14,13 @@ from turnhub_permissions.tables import Tables
 FREE: Final = frozenset(
     ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/urandom")
 )
-LONGEST_PATTERN: Final = 256  # what is longer is looked at by a person
-_SAMPLES: Final = (
-    ".env",
-    ".env.local",
-    "id_rsa",
-    "id_ed25519",
-    ".netrc",
-    "credentials.json",
-    "server.pem",
-    "tls.key",
-)
 
 
 def secret(place: Place, ground: Ground, tables: Tables) -> str | None:
     """Why the content of a place is secret; None where it is not known to be."""
     for path in dict.fromkeys(text.casefold() for text in place.spellings()):
+        if path.startswith("/dev/") and tables.disks.match(path):
+            return f"{path} is a disk"
         if tables.secret_roots.fullmatch(path):
             return f"{path} holds secrets"
         for home in {one.casefold().rstrip("/") for one in (ground.named_home, ground.real_home)}:
@@ -42,34 +33,41 @@ def secret(place: Place, ground: Ground, tables: Tables) -> str | None:
     return None
 
 
-def whole_secret(place: Place, ground: Ground, tables: Tables, *, hidden: bool) -> str | None:
-    """Why reading all of a directory would read secrets."""
+def whole_secret(
+    place: Place, ground: Ground, tables: Tables, *, hidden: bool, follow: bool = False
+) -> str | None:
+    """Why reading all of a directory would read secrets. ``hidden``: what is hidden too; ``follow``: links too."""
     for path in place.spellings():
         top = path.rstrip("/") + "/"
         if any(f"{home.rstrip('/')}/".startswith(top) for home in (ground.home, ground.real_home)):
             return f"{path} holds the home directory, with its secrets"
         if top in ("/", "/etc/", "/proc/", "/root/", "/run/", "/var/"):
             return f"{path} holds secrets"
-    if not hidden:
-        return None
-    found = ground.resolver.expand(glob_escaped(place.real) + "/.env*")
-    for path in found or ():
-        if why := secret(Place(path, path), ground, tables):
-            return f"below {place.named}, {why}"
+    return below_secret(place, ground, tables, follow=follow) if hidden else None
+
+
+def below_secret(
+    place: Place, ground: Ground, tables: Tables, *, follow: bool = False, names: Sequence[str] = ()
+) -> str | None:
+    """Why reading what lies below a directory would read secrets. ``follow``: behind links too; ``names``: only
+    what is called so."""
+    found = ground.resolver.below(place.real)
+    if found is None:
+        return None if names else f"{place.named} holds too much to tell what is secret"
+    wanted = re.compile("|".join(map(translate, names)), re.IGNORECASE) if names else None
+    for path, link in found:
+        name = path.rpartition("/")[2]
+        if wanted and not wanted.fullmatch(name):
+            continue
+        if tables.secret_names.fullmatch(name) and not tables.harmless_names.fullmatch(name):
+            return f"below {place.named}, {name} may hold secrets"
+        if link and follow:
+            behind = ground.place(path)
+            if not ground.within(behind):
+                return f"below {place.named}, {name} leads to {behind.real}"
+            if why := secret(behind, ground, tables):
+                return f"below {place.named}, {why}"
     return None
-
-
-def could_be_secret(pattern: str) -> bool:
-    """Whether a shell pattern could name a secret file that it does not find now."""
-    name = pattern.rpartition("/")[2]
-    if len(name) > LONGEST_PATTERN:
-        return True
-    matcher = re.compile(translate(name))
-    return any(
-        matcher.match(sample) and (sample[0] != "." or name.startswith("."))
-        for sample in _SAMPLES
-        if len(name) > 1 and name != "*"
-    )
 
 
 def guarded(place: Place, ground: Ground, tables: Tables) -> str | None:

@@ -8,12 +8,16 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
+from turnhub_permissions.globs import alternatives, could_be_secret
 from turnhub_permissions.words import Word, literal, unknown
 
 _KINDS: Final = """
-flags more_flags values optional patterns reads writes opaque runs recursive secret_flags danger pairs pairs_eq
+flags more_flags values optional patterns reads writes opaque runs data globs
+modes numbers recursive secret_flags danger pairs pairs_eq
 in_place here operands_with
 """
+_COMPARISONS: Final = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
+_NUMERIC: Final = re.compile(r"%[-+ #0-9.*']*[diouxXeEfFgGaAc*]")
 _LISTS: Final = tuple(_KINDS.split())
 
 
@@ -21,7 +25,9 @@ class Effects(Struct):
     """What a call does. ``reads`` and ``writes``: words that name files; ``whole``: directories that are read with
     all that is in them; ``opaque``: why it could do more; ``beyond``: why it may not be one that only reads;
     ``danger``: why it always asks; ``visible``: what is hidden is left out of ``whole``; ``revisions``: words that
-    name files where they are no revisions."""
+    name files where they are no revisions; ``narrow``: only files of some names are read, none of them secret;
+    ``follow``: behind links too; ``carried``: what is taken along as it is, links as links; ``spread``:
+    directories whose content goes to another one, under their names or directly."""
 
     reads: list[Word] = field(default_factory=list)
     lists: list[Word] = field(default_factory=list)
@@ -32,6 +38,10 @@ class Effects(Struct):
     danger: list[str] = field(default_factory=list)
     visible: bool = False
     revisions: list[Word] = field(default_factory=list)
+    narrow: bool = False
+    follow: bool = False
+    carried: list[Word] = field(default_factory=list)
+    spread: list[tuple[Word, Word, bool]] = field(default_factory=list)
 
 
 class Program(Struct, frozen=True):
@@ -88,8 +98,9 @@ class _Scan:
         self._seen: set[str] = set()
         self._pattern_given = False
         self._backup: Word | None = None
-        self._recursive = program.settings.get("recursive") == "visible"
-        self._out.visible = self._recursive
+        self._recursive = program.settings.get("recursive") in ("visible", "always")
+        self._out.visible = program.settings.get("recursive") == "visible"
+        self._out.follow = "follows" in program.settings
         self._text_rule = program.settings.get("opaque_text")
 
     def run(self) -> Effects:
@@ -112,6 +123,17 @@ class _Scan:
             kind = self._program.kinds.get(word.prefix[:2])
             if (kind and not word.prefix.startswith("--")) or (word.may_be_flag and self._program.kinds):
                 self._refuse("its first argument may be a flag")
+
+        if self._program.settings.get("formats"):
+            self._formats()
+
+    def _formats(self) -> None:
+        """Shells calculate with what printf takes for numbers."""
+        first, *rest = self._words or [literal("")]
+        if rest and (first.text is None or _NUMERIC.search(first.text)):
+            for word in rest:
+                if not word.number and not re.fullmatch(r"[-+]?[\d.]+", word.text or ""):
+                    self._refuse("it calculates with what may be no number")
 
     def _flags(self, words: Iterator[Word]) -> list[Word]:
         for word in words:
@@ -198,7 +220,10 @@ class _Scan:
                 if flag in ("-f", "--file"):
                     self._pattern_given = True
             case "writes":
-                self._out.writes.append(value)
+                if not (value.text == "-" and self._program.settings.get("dash")):
+                    self._out.writes.append(value)
+            case "globs" | "modes" | "data" | "numbers":
+                self._chooses(kind, flag, value)
             case "patterns":
                 self._pattern_given = True
                 self._script(value)
@@ -212,10 +237,44 @@ class _Scan:
             case _:
                 self._refuse(f"nothing is known of {flag}")
 
+    def _chooses(self, kind: str, flag: str, value: Word) -> None:
+        """A flag whose value says which files are read, or whether they are, or is a number."""
+        if kind == "globs":
+            self._glob(flag, value)
+        elif kind == "modes":
+            self._recursive = self._recursive or value.text not in ("read", "skip")
+        elif kind == "numbers":
+            if not value.number and not re.fullmatch(r"[\d.]+", value.text or ""):
+                self._refuse(f"{flag} calculates with what may be no number")
+        else:
+            self._data(value)
+
+    def _glob(self, flag: str, value: Word) -> None:
+        """Which files are read, by their names."""
+        text = value.text
+        if text is None:
+            self._refuse("which files it reads is only known when it runs")
+        elif not text.startswith("!"):
+            names = [one.rpartition(":")[2].casefold() for one in alternatives(text)]
+            if any(could_be_secret(name, dotted=True) and name != "*.json" for name in names):
+                self._out.danger.append(f"{flag} makes it read what may be secret")
+            self._out.narrow = True
+
+    def _data(self, value: Word) -> None:
+        """What is sent: a text, or what a file holds."""
+        if value.text is None and not re.match(r"[\w.-]*=[^@<]|[^\w@<]", value.prefix):
+            self._refuse("what it sends is only known when it runs")
+        elif found := re.match(r"(?:[\w.-]*=?)[@<](.*)", value.shown, re.DOTALL):
+            path = found[1].partition(";")[0]
+            self._out.reads.append(
+                Word(path, path, path, tilde=path.startswith("~/")) if value.text else unknown()
+            )
+
     def _checked(self, value: Word | None) -> None:
         if (
             value is not None
             and self._text_rule
+            and not value.number
             and (value.text is None or re.search(self._text_rule, value.text))
         ):
             self._refuse("an argument that could do more")
@@ -236,19 +295,33 @@ class _Scan:
             if first not in settings["words"]:
                 self._out.beyond.append(f"{first or 'this form'} is not one that only reads")
             return
+        if len(operands) > int(settings.get("most", len(operands))):
+            self._out.beyond.append("it does more with these arguments")
+        if settings.get("arithmetic"):
+            self._compares()
         if settings.get("plus"):
             operands = [word for word in operands if not word.prefix.startswith("+")]
         kind = self._program.operands
-        if kind == "script+read":
+        if kind.startswith("script+"):
             if not self._pattern_given and not self._seen & set(str(settings.get("no_script", "")).split()):
                 if operands:
                     self._script(operands.pop(0))
                 else:
                     self._refuse("it has no pattern")
-            kind = "edit" if "in_place" in self._seen else "read"
+            kind = "edit" if "in_place" in self._seen else kind.rpartition("+")[2]
         self._by_kind(kind, operands)
 
+    def _compares(self) -> None:
+        """What is compared as numbers has to be some: shells calculate with texts, and run what stands in them."""
+        numbers = [word.number or re.fullmatch(r"-?\d+", word.text or "") is not None for word in self._words]
+        for at, word in enumerate(self._words):
+            sides = (at - 1, at + 1)
+            if word.text in _COMPARISONS and not all(0 <= side < len(numbers) and numbers[side] for side in sides):
+                self._refuse("a comparison of what may be no numbers")
+
     def _by_kind(self, kind: str, operands: list[Word]) -> None:
+        if self._program.settings.get("response") and any(word.prefix[:1] in ("@", "") for word in operands):
+            self._refuse("what stands in a file may become its arguments")
         out = self._out
         files = {
             "list": (out.lists, operands or [self._here]),
@@ -290,6 +363,8 @@ class _Scan:
         elif kind in ("text", "url"):
             for word in operands:
                 self._checked(word)
+                if kind == "url":
+                    self._address(word)
         elif kind == "names":
             for word in operands:
                 if word.text is None or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", word.text):
@@ -297,6 +372,16 @@ class _Scan:
                 self._checked(word)
         else:
             self._refuse("it can run, read or write what its arguments say")
+
+    def _address(self, word: Word) -> None:
+        settings = self._program.settings
+        rule = settings.get("opaque_operand")
+        if rule and (word.text is None or re.search(rule, word.text)):
+            self._refuse("an address that could do more")
+        if "saves" in settings and not self._seen & set(str(settings["saves"]).split()):
+            name = re.sub(r"[?#].*", "", word.shown.partition("://")[2] or word.shown).partition("/")[2]
+            name = name.rpartition("/")[2] or "index.html"
+            self._out.writes.append(unknown() if word.text is None else literal(name))
 
     def _read(self, operands: list[Word]) -> None:
         self._out.reads += operands
@@ -312,6 +397,17 @@ class _Scan:
         out.whole += sources if self._recursive else []
         out.writes += (sources if moved else []) + ([] if given else targets)
         out.writes += [_inside(target, source) for target in targets for source in sources]
+        if moved or self._recursive or self._seen & {"-P", "-d", "--no-dereference"}:
+            direct = bool(self._seen & {"-T", "--no-target-directory"})
+            out.carried += sources
+            out.spread += [
+                (source, target, direct or is_content(source.shown)) for target in targets for source in sources
+            ]
+
+
+def is_content(path: str) -> bool:
+    """Whether a path names what is in a directory, and not the directory."""
+    return path in (".", "..") or path.rstrip("/").endswith(("/.", "/.."))
 
 
 def _inside(directory: Word, source: Word) -> Word:

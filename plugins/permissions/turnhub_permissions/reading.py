@@ -31,6 +31,11 @@ _MARKS_TEXT: Final = "; & && || ( ) { } do done if then fi elif else ! $( ` <( >
 _MARKS: Final = frozenset((*_MARKS_TEXT.split(), "\n"))
 _PLAIN: Final = frozenset(_PLAIN_TEXT.split())
 _TESTS: Final = frozenset(_TESTS_TEXT.split())
+_NUMBER_TESTS: Final = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
+_MOST_WORDS: Final = 1000
+_MOST_READ: Final = 100  # of a command that has too many
+_MOST_ROUNDS: Final = 40
+_PLAIN_VALUE: Final = re.compile(r"[\w./@:+,=-]+")
 _INNER_GAP: Final = re.compile(rb"(?=.*[ \t])(?:[ \t]|\\\n)+", re.DOTALL)
 _LOOPS: Final = frozenset(("while_statement", "for_statement"))
 _CASES: Final = frozenset(("case_statement", "case_item"))
@@ -78,7 +83,7 @@ class _Walk(WordReader):
         self._calls: list[Call] = []
         self._functions: tuple[str, ...] = ()
         self._repeated = self._spawned = False
-        self._depth = 0
+        self._depth = self._rounds = 0
 
     def script(self, root: Node) -> Script:
         if root.has_error:
@@ -162,8 +167,35 @@ class _Walk(WordReader):
                 (self._text(one), unknown()) for one in node.named_children if one.type == "variable_name"
             )
             self._call((), names, (), fed=fed)
+            if self._each_time(node, fed=fed):
+                self._repeated = before
+                return
         self._each(node, fed=fed)
         self._repeated = before
+
+    def _each_time(self, node: Node, *, fed: bool) -> bool:
+        """Read a loop over plain words once for each; false where it is none."""
+        variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
+        if variable is None or body is None or self._text(node.children[0]) != "for":
+            return False
+        name = self._text(variable)
+        values = [child for child in node.named_children if child not in (variable, body)]
+        once = len(re.findall(rf"(?<![\w$]){name}(?!\w)", self._unbraced(name))) == 1
+        words = [self._word(child) for child in values if child.type in WORDS]
+        self._rounds += len(words)
+        if not once or not words or len(words) < len(values) or self._rounds > _MOST_ROUNDS:
+            return False
+        if not all(word.pattern is None and _PLAIN_VALUE.fullmatch(word.text or "") for word in words):
+            return False
+        outer = self._values
+        for word in words:
+            self._values = {**outer, name: word.text or ""}
+            self._visit(body, fed=fed)
+        self._values = outer
+        return True
+
+    def _unbraced(self, name: str) -> str:
+        return self._source.decode().replace("${" + name + "}", "")
 
     def _pipeline(self, node: Node, *, fed: bool) -> None:
         before, self._spawned = self._spawned, True
@@ -174,15 +206,16 @@ class _Walk(WordReader):
     def _function(self, node: Node, *, fed: bool) -> None:
         name = node.child_by_field_name("name")
         body = node.child_by_field_name("body")
-        functions, repeated = self._functions, self._repeated
+        functions, repeated, values = self._functions, self._repeated, self._values
+        self._values = {key: value for key, value in values.items() if key == "HOME"}
         self._functions += (self._text(name) if name else "",)
         self._repeated = True
         for child in node.named_children:
             if child != name:
-                self._visit(child, fed=fed)
+                self._visit(child, fed=True)  # by whoever calls it
         if body is None:
             self._refuse("a function without a body")
-        self._functions, self._repeated = functions, repeated
+        self._functions, self._repeated, self._values = functions, repeated, values
 
     def _comment(self, node: Node) -> None:
         if self._before(node) not in b" \t\n;&|()":
@@ -286,7 +319,11 @@ class _Walk(WordReader):
         words: list[Word] = []
         mine = list(redirects)
         end = -1
-        for child in node.children:
+        children = node.children
+        if len(children) > _MOST_WORDS:
+            self._refuse("it has too many words")
+            children = children[:_MOST_READ]
+        for child in children:
             gap = self._source[end : child.start_byte] if end >= 0 else b" "
             if not _INNER_GAP.fullmatch(gap):
                 self._refuse("its words cannot be told apart")
@@ -331,7 +368,8 @@ class _Walk(WordReader):
             if value is not None and value.type not in WORDS:
                 self._refuse("an assignment of several values")
                 self._each(value, fed=False)
-            found.append((self._text(name), self._word(value) if value and value.type in WORDS else unknown()))
+            empty = literal("") if value is None else unknown()
+            found.append((self._text(name), self._word(value) if value and value.type in WORDS else empty))
         return tuple(found)
 
     def _declaration(self, node: Node) -> None:
@@ -354,10 +392,21 @@ class _Walk(WordReader):
             if child.type in WORDS:
                 self._word(child)
             elif child.type == "test_operator":
+                if text in _NUMBER_TESTS and self._of_numbers(child):
+                    continue
                 if text not in _TESTS:
                     self._refuse(f"the test {text}, which can run commands")
             elif text not in _COMPARISONS and text not in ("[[", "]]", "[", "]"):
                 self._refuse(f"{text!r} in a test")
+
+    def _of_numbers(self, operator: Node) -> bool:
+        """Whether what a test compares are numbers, and not texts that a shell would calculate with."""
+        sides = [operator.prev_sibling, operator.next_sibling]
+        return all(side is not None and side.type in WORDS and self._is_number(side) for side in sides)
+
+    def _is_number(self, node: Node) -> bool:
+        word = self._word(node)
+        return word.number or re.fullmatch(r"-?\d+", word.text or "") is not None
 
     def _visit_inside(self, node: Node) -> None:
         """The commands of a substitution: they run by themselves."""

@@ -26,7 +26,11 @@ gtail gnice gtimeout gnohup gstdbuf gsort
 """
 _GNU: Final = frozenset(_GNU_TEXT.split())  # GNU programs, as they are called beside those of the system
 _DELETES: Final = frozenset(("rm", "rmdir", "unlink", "mv", "truncate", "tee", "cp"))
+_MOST_WORDS: Final = 500
+_MOST_READ: Final = 64  # of those that are too many: what is surely dangerous is still said
+_MOST_WHOLE: Final = 32
 _MOST_DEPTH: Final = 12
+_ACTIVATE: Final = re.compile(r"(?:\./)?\.?v?env/bin/activate")  # what everybody has in a project
 
 
 class Commands:
@@ -36,7 +40,7 @@ class Commands:
         self._scene = scene
         self._script = script
         self._depth = 0
-        self._unread = Unread(scene, self.run)
+        self._unread = Unread(scene, lambda words, fed: self.run(words, fed=fed), script)
 
     def run(self, words: Sequence[Word], *, fed: bool = False, repeated: bool = False, many: bool = False) -> None:
         """Note what ``words`` run. ``fed``: something is piped into them; ``many``: words are added by others."""
@@ -45,6 +49,11 @@ class Commands:
         if self._depth > _MOST_DEPTH:
             scene.opaque("it is wrapped too often")
             return
+        if len(words) > _MOST_WORDS or len(words) * len(scene.ground.cwds) > _MOST_WORDS:
+            scene.opaque("it has too many words to tell what all of them mean", words[0].shown)
+            words = words[:_MOST_READ]
+            if len(scene.ground.cwds) > 1:
+                scene.ground = replace(scene.ground, cwds=())
         name = self._name(words[0], fed=fed)
         if name is None:
             return
@@ -79,17 +88,16 @@ class Commands:
         self, name: str, words: Sequence[Word], args: Sequence[Word], *, fed: bool, repeated: bool
     ) -> None:
         scene, tables = self._scene, self._scene.tables
-        if name in tables.wrappers:
+        if len(args) == 1 and args[0].text in tables.versions.get(name, ()):
+            scene.run(words, name, free=True)
+        elif name in tables.wrappers:
             self._wrapped(name, words, args, fed=fed, repeated=repeated)
         elif name in SHELLS:
             self._shell(words, args, fed=fed)
         elif name == "eval":
             self._eval(words, args)
         elif name in (".", "source"):
-            scene.run(words, name)
-            scene.opaque("it runs a file in this shell", name)
-            if any(word.feeds for word in args):
-                scene.danger("runs what nobody has seen", name)
+            self._source(name, words, args)
         elif (name == "set" and not args) or (name in DECLARES and all(word.prefix[:1] == "-" for word in args)):
             scene.danger("shows the environment, with its secrets", name)
         elif name in ("cd", "chdir"):
@@ -104,6 +112,16 @@ class Commands:
             self._known(program.name, words, effects(program, args, literal(".")))
         else:
             self._unread.note(name, words, fed=fed)
+
+    def _source(self, name: str, words: Sequence[Word], args: Sequence[Word]) -> None:
+        scene = self._scene
+        scene.run(words, name)
+        if len(args) != 1 or not _ACTIVATE.fullmatch(args[0].text or ""):
+            scene.opaque("it runs a file in this shell", name)
+        for word in args[:1]:
+            scene.runs_file(word)
+        if any(word.feeds for word in args):
+            scene.danger("runs what nobody has seen", name)
 
     def _known(self, name: str, words: Sequence[Word], found: Effects) -> None:
         scene = self._scene
@@ -127,6 +145,8 @@ class Commands:
             scene.danger(str(danger), name)
         inner = inner_of(scene, wrapper, args)
         if not inner:
+            if fed and wrapper.settings.get("text"):
+                scene.danger("runs what is piped into it", name)
             return
         if wrapper.settings.get("text"):
             if any(word.text is None for word in inner):
@@ -155,6 +175,7 @@ class Commands:
             scene.danger("runs what is piped into it", name)
         elif found.file is not None:
             self._unread.note(name, words, fed=False)
+            scene.runs_file(found.file)
             if found.file.text is None:
                 scene.danger("runs what nobody has seen", name)
         else:
@@ -191,17 +212,27 @@ class Commands:
 
     def _find(self, words: Sequence[Word], args: Sequence[Word]) -> None:
         self._scene.run(words, "find")
-        for inner in Find(self._scene).read(args):
+        scene, find = self._scene, Find(self._scene)
+        for inner in find.read(args):
+            before, scene.found = scene.found, find.found
             self.run(inner, many=True)
+            scene.found = before
 
 
 def note(scene: Scene, found: Effects) -> None:
     """Note the files that a program reads and writes."""
+    if max(len(found.whole), len(found.carried)) > _MOST_WHOLE:
+        scene.opaque("it takes too much as a whole to look through all of it")
+        found.whole, found.carried, found.spread = [], [], []
     for word in found.lists:
         scene.read(word, listing=True)
     for word in found.reads:
         scene.read(word)
     for word in found.whole:
-        scene.read_whole(word, hidden=not found.visible)
+        scene.read_whole(word, hidden=not found.visible and not found.narrow, follow=found.follow)
+    for word in found.carried:
+        scene.carries(word)
+    for source, target, direct in found.spread:
+        scene.spreads(source, target, direct=direct)
     for word in found.writes:
         scene.write(word)

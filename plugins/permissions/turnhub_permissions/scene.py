@@ -10,11 +10,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from turnhub_permissions.acts import Act
+from turnhub_permissions.globs import LONGEST_PATTERN, could_be_secret
 from turnhub_permissions.paths import Ground, Place, glob_escaped
 from turnhub_permissions.places import (
     FREE,
-    LONGEST_PATTERN,
-    could_be_secret,
+    below_secret,
     guarded,
     root_of_much,
     secret,
@@ -34,6 +34,9 @@ class Scene:
         self.ground = ground
         self.tables = tables
         self.acts: list[Act] = []
+        self.found: tuple[Sequence[Word], Sequence[str]] | None = None  # what find looks through, and for what
+        self.outputs: list[Place] = []  # what is written by programs of which nothing else is known
+        self.files: list[tuple[str, tuple[Place, ...] | None, bool]] = []
 
     def opaque(self, why: str, about: str = "") -> None:
         """Note that something cannot be told."""
@@ -51,6 +54,15 @@ class Scene:
         """Something is run, by the name ``name``."""
         shown = (name, *(word.shown for word in words[1:]))
         self.acts.append(Act(kind="run", about=told(" ".join(shown)), words=shown, free=free))
+
+    def runs_file(self, word: Word, *, sure: bool = True) -> None:
+        """A file is run; ``sure``: the word names one, and is no word of the program that runs it."""
+        if not word.prefix.startswith("-"):
+            self.files.append((told(f"runs {word.shown}"), self.places(word), sure))
+
+    def output(self, word: Word) -> None:
+        """A program of which nothing is known writes there."""
+        self.outputs += self.places(word) or ()
 
     def flag_like_files(self) -> bool:
         """Whether a wildcard could become a flag, since a file is called like one."""
@@ -84,6 +96,9 @@ class Scene:
             return
         places = self.places(word)
         about = told(f"reads {word.shown}")
+        if word.found and self.found is not None:
+            self._read_found(about, *self.found)
+            return
         if places is None:
             self.acts.append(
                 Act(kind="read", about=about, opaque="which file it reads is only known when it runs")
@@ -94,11 +109,52 @@ class Scene:
             why = "it may read secrets"
         self.acts.append(self._at("read", about, places, "Read", danger=why))
 
-    def read_whole(self, word: Word, *, hidden: bool = True) -> None:
-        """A directory is read with all that is in it; ``hidden``: what is hidden too."""
+    def _read_found(self, about: str, starts: Sequence[Word], names: Sequence[str]) -> None:
+        """What find has found is read: below ``starts``, and called like ``names``, where there are some."""
+        for start in starts:
+            places = self.places(start) or ()
+            if not places:
+                self.acts.append(Act(kind="read", about=about, opaque="where it looks is only known when it runs"))
+            for place in places:
+                why = whole_secret(place, self.ground, self.tables, hidden=False)
+                why = why or below_secret(place, self.ground, self.tables, follow=True, names=names)
+                why = why or (
+                    "it may read secrets" if any(could_be_secret(n, dotted=True) for n in names) else None
+                )
+                self.acts.append(self._at("read", about, (place,), "Read", danger=why or self._secret((place,))))
+
+    def read_whole(self, word: Word, *, hidden: bool = True, follow: bool = False) -> None:
+        """A directory is read with all that is in it; ``hidden``: what is hidden too; ``follow``: behind links."""
         for place in self.places(word) or ():
-            if why := whole_secret(place, self.ground, self.tables, hidden=hidden):
+            if why := whole_secret(place, self.ground, self.tables, hidden=hidden, follow=follow):
                 self.acts.append(self._at("read", f"reads all of {word.shown}", (place,), "Read", danger=why))
+
+    def carries(self, word: Word) -> None:
+        """Something is taken elsewhere as it is: a link could mean another place there, and what lies behind it
+        would be taken for what it is called."""
+        for place in self.places(word) or ():
+            folder, _, name = place.named.rpartition("/")
+            below = self.ground.resolver.below(place.real)
+            if self.ground.resolver.real(folder or "/").rstrip("/") + f"/{name}" != place.real:
+                self.opaque("it takes a link along", word.shown)
+            elif below is None:
+                self.opaque("it takes along too much to tell what it is", word.shown)
+            elif any(link for _, link in below):
+                self.opaque("it takes links along", word.shown)
+
+    def spreads(self, source: Word, target: Word, *, direct: bool) -> None:
+        """All that is in a directory is put into another one; ``direct``: without the directory's own name."""
+        tops = self.places(target) or ()
+        for place in self.places(source) or ():
+            found = self.ground.resolver.below(place.real) or ()
+            if direct and not found and any(self.ground.within(top) for top in tops):
+                self.opaque("what it puts there is not known yet", source.shown)
+            start = len(place.real.rstrip("/") if direct else place.real.rstrip("/").rpartition("/")[0])
+            for top in tops:
+                paths = (top.real.rstrip("/") + path[start:] for path, _ in found)
+                why = (guarded(Place(path, path), self.ground, self.tables) for path in paths)
+                if one := next((one for one in why if one), None):
+                    self.danger(one, f"{source.shown} to {target.shown}")
 
     def write(self, word: Word) -> None:
         """A file is written, made or deleted."""
@@ -132,6 +188,15 @@ class Scene:
         """Why nothing should be written at the place that a word names; None where nothing speaks against it, or
         nobody knows."""
         return self._unsafe(self.places(word) or ()) if word.text not in FREE else None
+
+    def too_much(self, word: Word) -> str | None:
+        """Why a program of which nothing is known may not be given a directory: a home, or all that there is."""
+        text = word.text or ""
+        if text[:1] not in ("/", "~", ".") or word.text is None or len(text) > _LONGEST:
+            return None
+        found = self.places(word) or ()
+        why = (whole_secret(place, self.ground, self.tables, hidden=False) for place in found)
+        return next((one for one in why if one), None)
 
     def mentions(self, word: Word) -> str | None:
         """Why an argument of a program of which nothing is known looks like a secret file."""

@@ -8,12 +8,14 @@ from typing import Final
 from msgspec.structs import replace
 
 from turnhub_permissions.acts import Act
+from turnhub_permissions.made import settle
 from turnhub_permissions.paths import Ground
 from turnhub_permissions.reading import Reader
 from turnhub_permissions.running import Commands
 from turnhub_permissions.scene import Scene
 from turnhub_permissions.script import Call, Script
 from turnhub_permissions.tables import Tables
+from turnhub_permissions.words import Word, literal
 
 _MOST_NESTED: Final = 6
 _MOST_CALLS: Final = 400
@@ -34,6 +36,7 @@ class Shell:
         if _BOMB.search(command):
             scene.hard("a fork bomb")
         _Run(scene, self._reader).script(command, 0)
+        settle(scene)
         return scene.acts
 
 
@@ -42,8 +45,8 @@ class _Run:
         self._scene = scene
         self._reader = reader
 
-    def script(self, text: str, depth: int, *, repeated: bool = False) -> None:
-        """Note what a script does. ``repeated``: it may run more than once."""
+    def script(self, text: str, depth: int, *, repeated: bool = False, fed: bool = False) -> None:
+        """Note what a script does. ``repeated``: it may run more than once; ``fed``: with something piped in."""
         scene = self._scene
         if depth > _MOST_NESTED:
             scene.opaque("scripts are nested too deeply")
@@ -59,7 +62,7 @@ class _Run:
             return
         self._moves(script, depth, repeated=repeated)
         for call in script.calls:
-            self._call(call, depth)
+            self._call(call, depth, fed=fed)
 
     def _moves(self, script: Script, depth: int, *, repeated: bool) -> None:
         """Forget the working directory where the order of its changes cannot be told."""
@@ -71,9 +74,9 @@ class _Run:
             if repeated:
                 self._scene.opaque("it changes its working directory more than once")
 
-    def _call(self, call: Call, depth: int) -> None:
-        for name, _ in call.assignments:
-            self._assigned(name)
+    def _call(self, call: Call, depth: int, *, fed: bool) -> None:
+        for name, value in call.assignments:
+            self._assigned(name, value)
         for redirect in call.redirects:
             if redirect.writes:
                 self._scene.write(redirect.target)
@@ -87,11 +90,32 @@ class _Run:
                 self._scene.hard("a fork bomb", called)
             else:
                 self._scene.opaque("a function that calls itself", called)
-        commands = Commands(self._scene, lambda text: self.script(text, depth + 1, repeated=call.repeated))
-        commands.run(call.words, fed=call.fed, repeated=call.repeated)
+        fed = fed or call.fed
+        commands = Commands(
+            self._scene, lambda text: self.script(text, depth + 1, repeated=call.repeated, fed=fed)
+        )
+        commands.run(call.words, fed=fed, repeated=call.repeated)
 
-    def _assigned(self, name: str) -> None:
+    def _assigned(self, name: str, value: Word) -> None:
         tables = self._scene.tables
-        own = re.fullmatch(r"[a-z_][a-z0-9_]*", name) and name not in tables.special_variables
-        if not own and name not in tables.safe_variables:
+        harmless = tables.variable_values.get(name)
+        if harmless is not None and harmless.fullmatch(value.text if value.text is not None else "\0"):
+            return
+        if name in tables.search_paths and self._here(value):
+            self._scene.run((literal(f"{name}="), value), f"{name}=")
+            return
+        own = re.fullmatch(r"(?!npm_|yarn_)[a-z_][a-z0-9_]*", name) and name not in tables.special_variables
+        if own or name in tables.safe_variables:
+            return
+        if name not in tables.special_variables and not tables.meant_variables.search(
+            name
+        ):  # of no known program: what it means, a program's own rules say
+            self._scene.run((literal(f"{name}="), value), f"{name}=")
+        else:
             self._scene.opaque(f"the variable {name} may change what is run")
+
+    def _here(self, value: Word) -> bool:
+        """Whether a search path only leads through the working directory, where programs look anyway."""
+        parts = (value.text or "/").split(":")
+        places = [place for part in parts if part for place in self._scene.places(literal(part)) or ()]
+        return bool(places) and all(self._scene.ground.within(place) for place in places)

@@ -8,16 +8,26 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from turnhub_permissions.places import own_git
+from turnhub_permissions.forms import Forms, operands
+from turnhub_permissions.globs import could_be_secret
+from turnhub_permissions.hosts import gives_credentials
+from turnhub_permissions.outputs import note_outputs
+from turnhub_permissions.places import exists, own_git
 from turnhub_permissions.programs import Effects, effects
 from turnhub_permissions.scene import Scene
-from turnhub_permissions.tables import Form
-from turnhub_permissions.words import Word, literal, unknown
+from turnhub_permissions.words import UNKNOWN, Word, literal, unknown
 
 _GIT_SAFE: Final = re.compile(
     r"(?:color\.\w+|core\.quotepath|advice\.\w+|user\.name|user\.email|init\.defaultbranch|log\.showsignature)=[^\n!]*",
     re.IGNORECASE,
 )
+_VERIFIES: Final = re.compile(
+    rf"%[-+ ]?G[^D]|%[-+ ]?G$|%\(?\*?signature|{UNKNOWN}|^\*?signature"
+    r"|^(?!oneline$|short$|medium$|full$|fuller$|reference$|email$|raw$|mboxrd$|author$|committer$|trailer:|$)[\w-]+$"
+)
+_MOST_STARTS: Final = 16
+_FOUND: Final = Word(None, "./", "./" + UNKNOWN, found=True)
+_NEW_BRANCH: Final = frozenset(("-b", "-B", "--orphan"))
 _HELPER: Final = re.compile(r"(?:^|=)(?:ext|fd)::", re.IGNORECASE)
 _RECURSIVE: Final = re.compile(r"-[A-Za-z]*[rR][A-Za-z]*|--r(?:e(?:c(?:u(?:r(?:s(?:i(?:v(?:e)?)?)?)?)?)?)?)?")
 
@@ -35,13 +45,25 @@ def dangers(scene: Scene, name: str, args: Sequence[Word]) -> None:
         scene.hard("it stops the machine", name)
     if base == "dd" and any(text.startswith("of=") and tables.disks.match(text[3:]) for text in texts):
         scene.hard("it overwrites a disk", name)
+    fetches = base in tables.fetching
+    if any((fetches or "://" in text) and gives_credentials(text) for text in texts):
+        scene.danger("that address hands out credentials", name)
     if base in tables.dangerous:
         scene.danger(tables.dangerous[base], name)
-    for form in tables.forms.get(base, ()):
-        if base != "git" and _fits(form, args):
-            scene.danger(form.why, f"{name} {' '.join(form.words)}".strip())
+    if base != "git":
+        shaped(scene, base, name, args)
     if base in ("rm", "chmod", "chown", "chgrp", "mv", "shred", "srm"):
         _much(scene, base, args, texts)
+
+
+def shaped(scene: Scene, base: str, name: str, args: Sequence[Word]) -> None:
+    """Note the dangerous forms that a call of ``base`` has, or could turn out to have."""
+    valued = scene.tables.valued.get(base, frozenset())
+    forms = scene.tables.forms.get(base, Forms())
+    for form in forms.fitting(args, valued):
+        scene.danger(form.why, f"{name} {form.named}".strip())
+    if any(word.text is None for word in args) and any(forms.fitting(args, valued, perhaps=True)):
+        scene.opaque("words that are only known when it runs may make it do more", name)
 
 
 def _much(scene: Scene, base: str, args: Sequence[Word], texts: Sequence[str]) -> None:
@@ -63,28 +85,20 @@ def _much(scene: Scene, base: str, args: Sequence[Word], texts: Sequence[str]) -
         scene.hard("it would take / away", base)
 
 
-def _fits(form: Form, args: Sequence[Word]) -> bool:
-    plain = [word.shown for word in args if not word.prefix.startswith("-")]
-    if tuple(plain[: len(form.words)]) != form.words:
-        return False
-    behind = args[len(form.words) : len(form.words) + 1]
-    if form.unless and behind and behind[0].text in form.unless:
-        return False
-    if form.flags and not any(_is_flag(word.shown, flag) for word in args for flag in form.flags):
-        return False
-    rest = plain[len(form.words) :] + [word.shown for word in args if word.shown == "--"]
-    return not form.starts or any(
-        text == start or (start in "+:" and text.startswith(start)) for text in rest for start in form.starts
-    )
+def _formats(args: Sequence[Word]) -> Iterator[str]:
+    """The formats that a call of git is given."""
+    for word, after in zip(args, [*args[1:], literal("")], strict=False):
+        flag, equals, value = word.shown.partition("=")
+        if len(flag) > 3 and any(one.startswith(flag) for one in ("--format", "--pretty", "--group", "--sort")):
+            yield value if equals else "" if flag == "--pretty" else after.shown
 
 
-def _is_flag(text: str, flag: str) -> bool:
-    if not text.startswith("-"):
-        return False
-    if flag.startswith("--"):
-        name = text.partition("=")[0]
-        return flag == name or (len(name) > 2 and flag.startswith(name))
-    return not text.startswith("--") and flag[1] in text[1:]
+def _pathspec(word: Word) -> str | None:
+    """The path that stands behind a revision or the magic of git's patterns; None where there is none of these."""
+    found = re.fullmatch(r"[^:/]*:(\([a-z,:]*\))?(.+)", word.text or "", re.DOTALL)
+    if found is None or found[2][0] in "!^":
+        return None
+    return f"/{found[2]}" if "top" in (found[1] or "") else found[2]
 
 
 def archive(args: Sequence[Word]) -> Effects | None:
@@ -110,6 +124,13 @@ class Find:
         self._scene = scene
         self._kinds = scene.tables.programs["find"].kinds
         self._starts: list[Word] = []
+        self._names: list[str] = []
+        self._sure = True
+
+    @property
+    def found(self) -> tuple[Sequence[Word], Sequence[str]] | None:
+        """Where it looks, and for what names (none: for all); None where that cannot be told."""
+        return (self._starts, self._names) if self._sure else None
 
     def read(self, args: Sequence[Word]) -> list[tuple[Word, ...]]:
         """Note what find does; the commands that it runs."""
@@ -132,6 +153,10 @@ class Find:
                 scene.opaque(f"nothing is known of its test {text}", "find")
         if not self._starts:
             self._start(literal("."))
+        texts = {word.shown for word in args}
+        self._sure = not texts & {"-L", "-H", "-follow"} and len(self._starts) <= _MOST_STARTS
+        if texts & {"-o", "-or", ",", "!", "-not", "("}:
+            self._names = []
         return [one for one in inner if one]
 
     def _start(self, word: Word) -> None:
@@ -160,14 +185,17 @@ class Find:
             if not text.endswith("t"):
                 scene.read(value, listing=True)
             return True
-        return kind == "values" and next(words, None) is not None
+        taken = next(words, None) if kind == "values" else None
+        if taken is not None and taken.text and text in ("-name", "-iname"):
+            self._names = [taken.text]
+        return taken is not None
 
     def _inner(self, words: Iterator[Word]) -> tuple[Word, ...]:
         found: list[Word] = []
         for word in words:
             if word.text == ";" or (word.text == "+" and found and found[-1].text is None):
                 break
-            found.append(unknown() if "{}" in word.shown else word)
+            found.append(_FOUND if word.shown == "{}" else unknown() if "{}" in word.shown else word)
         else:
             self._scene.opaque("the command that it runs has no end", "find")
         return tuple(found)
@@ -197,7 +225,9 @@ class Git:
         if name is None or not re.fullmatch(r"[a-z][a-z-]*|--version|--help", name):
             scene.opaque("what it does is only known when it runs", "git")
             return
-        self._dangers(rest)
+        shaped(scene, "git", "git", rest)
+        if name == "checkout":
+            self._checkout(rest[1:])
         program = scene.tables.git.get(name.removeprefix("--"))
         found = effects(program, rest[1:], literal(".")) if program else None
         if found is None:
@@ -205,6 +235,8 @@ class Git:
             return
         for why in found.opaque:
             scene.opaque(why, f"git {name}")
+        if any(_VERIFIES.search(text) for text in _formats(rest[1:])):
+            scene.opaque("its format may make it run gpg", f"git {name}")
         self._files(found)
         if found.beyond:
             scene.acts[at] = replace(scene.acts[at], beyond=found.beyond[0])
@@ -219,7 +251,16 @@ class Git:
         scene = self._scene
         for word in found.reads:
             scene.read(word)
-        for word in found.revisions:
+        for one in found.revisions:
+            word, path = one, _pathspec(one)
+            if path is not None:
+                word = literal(path)
+            if (
+                word.text
+                and could_be_secret(word.text, dotted=True)
+                and re.search(r"[*?\[].*[^*]|[^*/]\*$", word.text)
+            ):
+                scene.danger("it may read secrets", f"git {word.shown}")
             places = scene.places(word)
             parts = (word.text or "").split("/")
             elsewhere = word.tilde or parts[0] == "" or ".." in parts
@@ -249,17 +290,26 @@ class Git:
                 ]
         return rest
 
-    def _dangers(self, rest: Sequence[Word]) -> None:
-        for form in self._scene.tables.forms["git"]:
-            if _fits(form, rest):
-                self._scene.danger(form.why, f"git {' '.join(form.words)}")
+    def _checkout(self, args: Sequence[Word]) -> None:
+        """Files that a checkout overwrites: what is there, or can be nothing but a path."""
+        scene = self._scene
+        given = operands(args, _NEW_BRANCH)
+        branch = any(
+            word.shown in _NEW_BRANCH or word.shown in ("-t", "--track", "--detach", "-d") for word in args
+        )
+        for word in given:
+            text = word.shown
+            if re.match(r"\.{0,2}/|\.\.?$|:|.*[*?\[]", text) or any(
+                exists(path, scene.ground) for one in scene.places(word) or () for path in one.spellings()
+            ):
+                scene.danger("throws changes away", f"git checkout {text}")
+        if len(given) > 1 and not branch:
+            scene.danger("throws changes away", "git checkout")
 
     def _open(self, name: str, args: Sequence[Word]) -> None:
         scene = self._scene
         self._secrets(args)
-        forms = [form for form in scene.tables.forms["git"] if form.words[0] == name]
-        if forms and any(word.text is None and word.may_be_flag for word in args):
-            scene.opaque("a word that is only known when it runs may be a flag", f"git {name}")
+        note_outputs(scene, f"git {name}", "git", (literal(name), *args))
         for word in args:
             flag = word.prefix.partition("=")[0]
             if (

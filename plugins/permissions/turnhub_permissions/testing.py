@@ -29,7 +29,7 @@ _TEXT: Final = """
 /home/ada/project/src/a.py /home/ada/project/src/b.py /home/ada/project/src/sub/c.py /home/ada/project/docs/a.md
 /home/ada/project/customers/list /home/ada/project/docs/out /home/ada/project/link /home/ada/project/run.sh
 /home/ada/project/server.pem /home/ada/.ssh/id_rsa /home/ada/.ssh/config /home/ada/.aws/credentials
-/home/ada/notes.txt /etc/passwd
+/home/ada/project/conf/prod/.env /home/ada/notes.txt /etc/passwd
 """
 FILES: Final = tuple(_TEXT.split())
 
@@ -69,6 +69,11 @@ class FakeFiles:
             ):
                 found.append(name)
         return tuple(found)
+
+    def below(self, path: str) -> tuple[tuple[str, bool], ...] | None:
+        """The files below, and the links."""
+        top = path.rstrip("/") + "/"
+        return tuple((name, name in LINKS) for name in {*self._files, *LINKS} if name.startswith(top))
 
     def folds(self, path: str) -> bool:
         """As it was made."""

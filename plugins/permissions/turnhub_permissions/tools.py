@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from turnhub_permissions.acts import Act
+from turnhub_permissions.globs import alternatives, could_be_secret
+from turnhub_permissions.hosts import gives_credentials
 from turnhub_permissions.paths import Ground
-from turnhub_permissions.places import could_be_secret
 from turnhub_permissions.rules import READ_TOOLS, WRITE_TOOLS
 from turnhub_permissions.scene import Scene
 from turnhub_permissions.tables import Tables
@@ -34,11 +35,9 @@ _NAMES: Final = {
 
 _BASH: Final = frozenset(("command", "description", "timeout", "run_in_background"))
 _UNLEASHED: Final = re.compile(
-    r"(?i)dangerous|unsafe|bypass|no_?sandbox|disable_?sandbox|skip_?permissions|dont_?ask"
+    r"(?i)dangerous|unsafe|bypass|escalat|elevat|no_?sandbox|disable_?sandbox|skip_?permissions|dont_?ask"
 )
 _MODE: Final = re.compile(r"(?i)(?:permission_?)?mode")
-_MOST_BRACES: Final = 8
-_METADATA: Final = frozenset(("169.254.169.254", "metadata.google.internal", "fd00:ec2::254", "100.100.100.200"))
 
 
 def acts_of(
@@ -53,7 +52,7 @@ def acts_of(
             replace(act, name="shell") if act.kind in ("read", "write") else act for act in shell(command, ground)
         ]
         found += _beside("Bash", given, _BASH)
-        return found or [Act(kind="note", about="Bash", opaque="it runs nothing that can be seen")]
+        return found or [Act(kind="run", about="nothing but the shell", words=("true",), free=True)]
     if tool in READ_TOOLS | WRITE_TOOLS:
         return _file(tool, given, Scene(ground, tables))
     if tool == "WebFetch":
@@ -102,25 +101,12 @@ def _file(tool: str, given: Mapping[str, Any], scene: Scene) -> list[Act]:
 
 def _grep(given: Mapping[str, Any], word: Word, scene: Scene) -> None:
     pattern = given.get("glob")
-    if isinstance(pattern, str) and any(map(could_be_secret, _alternatives(pattern))):
+    if isinstance(pattern, str) and any(
+        could_be_secret(one, dotted=True) for one in alternatives(pattern) if one[0] != "!"
+    ):
         scene.danger("it may read secrets", f"Grep {pattern}")
     if not all(scene.ground.within(one) for one in scene.places(word) or ()):
         scene.read_whole(word, hidden=False)
-
-
-def _alternatives(pattern: str) -> list[str]:
-    """The patterns that one with braces stands for; itself where there are none, or too many."""
-    found = [one for one in re.split(r"[\s,](?![^{]*\})", pattern) if one]
-    for _ in range(_MOST_BRACES):
-        parts = [re.fullmatch(r"(.*?)\{([^{}]*)\}(.*)", one, re.DOTALL) for one in found]
-        if not any(parts) or len(found) > _MOST_BRACES**2:
-            break
-        found = [
-            text
-            for one, part in zip(found, parts, strict=True)
-            for text in ([part[1] + choice + part[3] for choice in part[2].split(",")] if part else [one])
-        ]
-    return found
 
 
 def _glob(given: Mapping[str, Any], path: str, scene: Scene) -> None:
@@ -152,5 +138,7 @@ def _fetch(given: Mapping[str, Any]) -> Act:
         fine, host = False, ""
     if not fine:
         return Act(kind="fetch", about=about, name=host, opaque="its address cannot be read")
-    danger = "that address hands out credentials" if host in _METADATA else None
+    danger = (
+        "that address hands out credentials" if gives_credentials(f"[{host}]" if ":" in host else host) else None
+    )
     return Act(kind="fetch", about=about, name=f"[{host}]" if ":" in host else host, danger=danger)

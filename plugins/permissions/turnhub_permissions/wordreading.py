@@ -8,11 +8,37 @@ from typing import Final
 
 from tree_sitter import Node
 
-from turnhub_permissions.words import Opaque, Part, Word, ansi_c, bare_parts, double_quoted, joined, unknown
+from turnhub_permissions.words import (
+    Opaque,
+    Part,
+    Word,
+    ansi_c,
+    bare_parts,
+    double_quoted,
+    joined,
+    literal,
+    unknown,
+)
 
 _NEW_WORDS: Final = frozenset(("expansion", "simple_expansion", "command_substitution", "arithmetic_expansion"))
 _SAFE_EXPANSION: Final = re.compile(r"\$\{#?\w+\}|\$\{\w+(?::?[-+]|%%?|##?)[\w./*@:-]*\}")
 SAFE_ARITHMETIC: Final = re.compile(r"[\s0-9+\-*/%<>=!&|^~?:,()]*")
+
+
+_NAME: Final = re.compile(r"\$?\b([a-z_][a-z0-9_]*)\b")
+_MOST_NUMBERS: Final = 16
+_SIMPLE: Final = re.compile(r"[\w./@:+,=%-]+", re.ASCII)  # what nothing happens to
+_COUNTS: Final = re.compile(r"\$[?#]|\$\{[?#]\}|\$\{#\w+\}")
+_ARITHMETIC: Final = re.compile(r"\$\(\([\s\w+\-*/%<>=!&|^~?:,$]*\)\)")
+
+
+def _is_numeric(name: str, source: str) -> bool:
+    if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
+        return False
+    plain = _ARITHMETIC.sub("0", source)
+    bare = len(re.findall(rf"(?<![\w$]){name}(?!\w)", plain)) - len(re.findall(rf"\$\{{{name}\}}", plain))
+    given = len(re.findall(rf"(?:^|(?<=[\s;&|(])){name}=-?\d+(?=[\s;&|)]|$)", plain, re.MULTILINE))
+    return bare == given > 0
 
 
 class WordReader:
@@ -24,6 +50,7 @@ class WordReader:
         self._values = values
         self._opaque: list[str] = []
         self._variables: set[str] = set()
+        self._numbers: dict[str, bool] = {}
 
     def _text(self, node: Node) -> str:
         return self._source[node.start_byte : node.end_byte].decode()
@@ -36,6 +63,8 @@ class WordReader:
         raise NotImplementedError
 
     def _word(self, node: Node) -> Word:
+        if node.type == "word" and _SIMPLE.fullmatch(text := self._text(node)):
+            return literal(text)
         try:
             return joined(self._parts(node))
         except Opaque as odd:
@@ -98,6 +127,15 @@ class WordReader:
         parts.append(Part(double_quoted(self._source[at:end].decode()), True))
         return parts
 
+    def _number(self, match: re.Match[str]) -> str:
+        return "0" if self._numeric(match[1]) else match[0]
+
+    def _numeric(self, name: str) -> bool:
+        """Whether a variable is a number wherever the script sets it, which it does somewhere."""
+        if name not in self._numbers:
+            self._numbers[name] = len(self._numbers) < _MOST_NUMBERS and _is_numeric(name, self._source.decode())
+        return self._numbers[name]
+
     def _expansion(self, node: Node) -> Part:
         text = self._text(node)
         self._variables.update(self._text(one) for one in node.named_children if one.type == "variable_name")
@@ -105,8 +143,13 @@ class WordReader:
             self._visit_inside(node)
             return Part(None, False, feeds=True)
         if node.type == "arithmetic_expansion":
-            if not SAFE_ARITHMETIC.fullmatch(text.lstrip("$").strip("()[]")):
+            inner = text.lstrip("$").strip("()[]")
+            if not SAFE_ARITHMETIC.fullmatch(_NAME.sub(self._number, inner)):
                 self._refuse("arithmetic with names can run commands")
+            else:
+                return Part(None, True, number=True)
+        elif _COUNTS.fullmatch(text) or self._numeric(text.strip("${}")):
+            return Part(None, True, number=True)
         elif node.type == "expansion" and not _SAFE_EXPANSION.fullmatch(text):
             self._refuse("an expansion that can run commands")
         for child in node.named_children:

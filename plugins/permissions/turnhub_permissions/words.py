@@ -10,6 +10,7 @@ from msgspec import Struct
 UNKNOWN: Final = "\x1e"  # stands for what is only known when it runs; no command can hold it
 _META: Final = frozenset(" \t\n;&|<>()`$'\"")
 _GLOB: Final = frozenset("*?[")
+_CLOSED: Final = re.compile(r"\{[^{},.]*\}")
 _SIMPLE_ESCAPES: Final = {
     "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
     "\\": "\\", "'": "'", '"': '"', "?": "?",
@@ -28,7 +29,8 @@ class Word(Struct, frozen=True):
     """One word. ``text``: its value, None where it is only known when it runs; ``prefix``: what it surely begins
     with. ``pattern``: for a word with wildcards, the same with its quoted special characters in brackets.
     ``tilde``: it begins with a ``~`` that the shell expands; ``feeds``: some of it is what a command prints;
-    ``stream``: all of it is a process substitution; ``splits``: it may become several words. ``shown``: for
+    ``stream``: all of it is a process substitution; ``splits``: it may become several words; ``found``: it is what
+    find has found; ``number``: it is one, which nobody knows. ``shown``: for
     messages and rules, with :data:`UNKNOWN` for unknown parts."""
 
     text: str | None
@@ -39,6 +41,8 @@ class Word(Struct, frozen=True):
     feeds: bool = False
     stream: bool = False
     splits: bool = False
+    found: bool = False
+    number: bool = False
 
     @property
     def may_be_flag(self) -> bool:
@@ -65,12 +69,14 @@ class Part(Struct, frozen=True):
     quoted: bool
     feeds: bool = False
     stream: bool = False
+    number: bool = False
 
 
 def joined(parts: list[Part]) -> Word:
     """The word that pieces make."""
     bare = "".join(part.text or "" for part in parts if not part.quoted)
-    braced = "{" in bare and ("," in bare or ".." in bare)
+    open_ = _CLOSED.sub("", bare)  # what stands in braces alone is no list: `@{u}..`
+    braced = "{" in open_ and ("," in open_ or ".." in open_)
     prefix, shown = "", ""
     known = not braced
     sure = True
@@ -91,6 +97,8 @@ def joined(parts: list[Part]) -> Word:
     feeds = any(part.feeds for part in parts)
     if len(parts) == 1 and first.stream:
         return Word(None, "/dev/fd/", UNKNOWN, feeds=True, stream=True)
+    if (some := [part for part in parts if part.text != ""]) and all(part.number for part in some):
+        return Word(None, "0", UNKNOWN, number=True)
     if not known:
         shown = shown if UNKNOWN in shown else shown + UNKNOWN
         splits = braced or any(part.text is None and not part.quoted for part in parts)

@@ -279,6 +279,20 @@ async def test_a_draft_is_set_aside_and_stands_there_again(rig: Rig, draft: str)
     assert await rig.typist.clear(sight) == "cleared"
 
 
+@pytest.mark.parametrize("keys", ["Home", "Left", "Up", "Up Up Home", "Up Left"])
+async def test_a_draft_in_which_a_person_has_moved_about_stands_there_again(rig: Rig, keys: str) -> None:
+    """Wherever they left the cursor: none of it is lost, and it keeps no message away."""
+    draft = "one thought\ntwo of them\nand a third"
+    assert await rig.typist.paste(await rig.idle(), draft)
+    await rig.until(lambda sight, _: sight.draft == draft)
+    await rig.keys(*keys.split())
+    verdict = await rig.deliver(f"a message after {keys}")
+    assert verdict.verdict == "submitted", verdict
+    sight = await rig.until(lambda sight, seen: sight.composer == "draft" and seen.screen.state == "ready")
+    assert sight.draft == draft
+    assert await rig.typist.clear(sight) == "cleared"
+
+
 async def test_a_block_in_the_composer_is_cleared_when_it_is_ours_and_left_when_it_is_not(rig: Rig) -> None:
     """Of a collapsed draft nobody knows the words."""
     block = "\n".join(f"draft {number}" for number in range(30))

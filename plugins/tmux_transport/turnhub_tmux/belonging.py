@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from turnhub_tmux.bridge.facts import Fact, PromptSubmitted
 from turnhub_tmux.joining import Joining
 from turnhub_tmux.traces import same
-from turnhub_tmux.transcript.facts import Absorbed, Prompt, Queue, RowFact
+from turnhub_tmux.transcript.facts import Absorbed, Blocked, Prompt, Queue, RowFact
 
 Whose: TypeAlias = Literal["ours", "joined", "later", "none"]
 """``joined``: somebody else's words, which the agent took into this turn."""
@@ -93,6 +93,8 @@ class Belonging:
                 return "ours"
             case Absorbed() if self._at_it and not fact.aside and not self._joins(fact.text):
                 return "joined"
+            case Blocked(prompt=str() as prompt) if not self._done:
+                return "ours" if self._is_ours(prompt) else "none"
             case Prompt() | Queue() | Absorbed():
                 pass
             case _:

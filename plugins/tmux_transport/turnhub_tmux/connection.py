@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
@@ -35,7 +35,7 @@ from turnhub_tmux.screen.manifest import Manifest
 from turnhub_tmux.seat import Seat, Seats, kept
 from turnhub_tmux.senses import Senses
 from turnhub_tmux.shared import Shared
-from turnhub_tmux.stopping import stop
+from turnhub_tmux.stopping import stop, take_back_late
 from turnhub_tmux.traces import PromptLog
 from turnhub_tmux.transcript.locate import projects
 from turnhub_tmux.turn import Run
@@ -72,6 +72,7 @@ class TmuxConnection(Connection):
             None  # of the running turn: once the agent has its message
         )
         self._left = False  # whether a turn broke off here and may have left the agent at work
+        self._stopped: Sequence[str] = ()  # words of a stopped turn, which the agent may have put back late
 
     async def run(self, turn: TurnContext) -> Ending:
         """Run one turn to its end."""
@@ -185,6 +186,7 @@ class TmuxConnection(Connection):
             at_work=at_work.set_result,
         )
         ending = await run.play(wanted)
+        self._stopped = run.stopped
         await self._keep(turn, seat, senses)
         return ending
 
@@ -222,6 +224,8 @@ class TmuxConnection(Connection):
             and not self._seat.fresh
         ):
             await stop(turn, typist)
+        if self._stopped:
+            await take_back_late(turn, typist, self._stopped)
         self._left = True
 
     async def _remember(self, turn: TurnContext, senses: Senses) -> None:

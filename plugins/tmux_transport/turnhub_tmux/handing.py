@@ -31,7 +31,8 @@ def words_of(typist: PaneTypist, message: Message) -> str:
 
 
 class Handing:
-    """Of one turn. ``look`` takes a sight into account, ``asking``: whether somebody is being asked."""
+    """Of one turn. ``look`` takes a sight into account, ``asking``: whether somebody is being asked. ``draft``: a
+    person's, which is still to be put back."""
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class Handing:
         self._look = look
         self._asking = asking
         self._clock = asyncio.get_running_loop().time
+        self.draft: str | None = None
 
     async def was_typed(self, typed: Typed | None) -> None:
         """Somebody typed the message at the agent's own keyboard: the agent has it already."""
@@ -68,6 +70,7 @@ class Handing:
             if not delivering.done():
                 return "stop"
             verdict = delivering.result()
+            self.draft = verdict.draft
         except CannotConvey as error:
             return undelivered(error)
         finally:

@@ -95,6 +95,15 @@ class Seats:
             return None
         return await self._ours(found, memory)
 
+    async def pane(self, memory: Mapping[str, str]) -> Pane | None:
+        """The session's pane, whatever runs in it; None where there is none, or nobody can tell. Raises
+        AgentUnavailable where a person's own is not to be had."""
+        server = await off_the_loop(lambda: Server(self._options.socket))
+        if self._options.target is not None:
+            return (await self._pane_of_a_person(server, self._options.target, memory)).pane
+        found = await self._running(server, memory)
+        return found if isinstance(found, Pane) else None
+
     async def end(self, memory: Mapping[str, str]) -> bool:
         """End the agent, if it was started here and nobody looks at its terminal; whether none is left."""
         if self._options.target is not None:

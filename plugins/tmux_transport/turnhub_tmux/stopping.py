@@ -46,14 +46,60 @@ async def _stop(turn: TurnContext, typist: PaneTypist, *, early: bool, sent: Seq
             if early and not _works(sight):
                 sight = await _put_back(typist, sight)
         at_rest = not _works(sight)
-        theirs = rest_of(sight.draft, sent, whole=sight.draft_whole)
-        if at_rest and sight.draft and sight.draft != draft and theirs is not None:
+        if at_rest and sight.draft != draft:
             hold.check()
-            with suppress(TimeoutError):  # a draft is set aside by the next delivery
-                async with asyncio.timeout(_CLEAR_S):
-                    if await typist.clear(sight) == "cleared" and theirs:
-                        await typist.paste(await typist.look(), theirs)
+            await _take_away(typist, sight, sent)
         return at_rest
+
+
+async def take_back(turn: TurnContext, typist: PaneTypist, sent: Sequence[str]) -> None:
+    """Take away the words that the agent has put into its composer again instead of taking them."""
+    with suppress(TimeoutError, HubError):  # a draft is set aside by the next delivery
+        async with asyncio.timeout(_WHOLE_S), turn.exclusive(typist.place) as hold:
+            sight = await _put_back(typist, await typist.look())
+            hold.check()
+            await _take_away(typist, sight, sent)
+
+
+async def give_back(turn: TurnContext, typist: PaneTypist, draft: str) -> None:
+    """Put a person's draft into the composer again, once that is free; for a moment."""
+    with suppress(TimeoutError, HubError):  # its words were told of
+        async with asyncio.timeout(_BACK_S), turn.exclusive(typist.place) as hold:
+            while not _is_free(sight := await typist.look()) or not await typist.paste(sight, draft):
+                hold.check()
+                await asyncio.sleep(_LOOK_S)
+
+
+def _is_free(sight: Sight) -> bool:
+    usable = sight.holder == "agent" and sight.dialog is None and not sight.scrolled
+    return usable and sight.composer in ("empty", "ghost")
+
+
+async def _take_away(typist: PaneTypist, sight: Sight, sent: Sequence[str]) -> None:
+    """Of what stands in the composer, what was ``sent``."""
+    seen = seen_in(sight)
+    if seen is None or not sight.draft:
+        return
+    composer = seen.screen.composer
+    theirs = rest_of(sight.draft, sent, whole=not composer.truncated, blocks=composer.markers)
+    if theirs is None:
+        return
+    with suppress(TimeoutError):  # a draft is set aside by the next delivery
+        async with asyncio.timeout(_CLEAR_S):
+            if await typist.clear(sight) == "cleared" and theirs:
+                await typist.paste(await typist.look(), theirs)
+
+
+async def take_back_late(turn: TurnContext, typist: PaneTypist, sent: Sequence[str]) -> None:
+    """Take words away that the agent put into its composer late, after it had been seen to stop, where nothing
+    else stands there."""
+    with suppress(TimeoutError, HubError):  # what stays is set aside, as a person's draft is
+        async with asyncio.timeout(_CLEAR_S), turn.exclusive(typist.place) as hold:
+            sight = await typist.look()
+            ours = sight.draft_whole and is_of(sight.draft, sent)
+            if ours and sight.dialog is None and not _works(sight):
+                hold.check()
+                await typist.clear(sight)
 
 
 def _works(sight: Sight) -> bool:
@@ -61,23 +107,42 @@ def _works(sight: Sight) -> bool:
     return sight.holder == "agent" and seen is not None and seen.screen.state in ("busy", "waiting")
 
 
-def rest_of(draft: str, sent: Sequence[str], *, whole: bool) -> str | None:
+def rest_of(draft: str, sent: Sequence[str], *, whole: bool = True, blocks: Sequence[str] = ()) -> str | None:
     """What a person has typed beside words that were ``sent`` and put back, "" where there is nothing; None where
-    it is not for us to touch. ``whole``: the draft shows all that stands there."""
-    if not whole:
-        return ""
-    squeezed, rest, ours = _squeezed(draft), draft, False
+    it is not for us to touch. ``whole``: the draft shows all that stands there, but for the words of its
+    ``blocks``."""
+    squeezed, rest, ours, hidden = _squeezed(draft), draft, False, 0
     if any(squeezed in _squeezed(text) for text in sent):
         return ""
+    if not whole:
+        return None
     for text in sent:
         if text.strip() and _squeezed(text) in squeezed:
             squeezed, ours = squeezed.replace(_squeezed(text), "", 1), True
             rest = rest.replace(text, "", 1)
+        else:
+            hidden += 1
+    if len(blocks) > hidden:
+        return None  # one of them is a person's
+    for block in blocks:
+        squeezed, ours = squeezed.replace(_squeezed(block), "", 1), True
+        rest = rest.replace(block, "", 1)
     if not ours:
         return None
     if not squeezed:
         return ""
     return rest.strip() if _squeezed(rest) == squeezed else None
+
+
+def is_of(draft: str, sent: Sequence[str]) -> bool:
+    """Whether a draft is one of the texts that were ``sent``, or several of them one behind the other, and nothing
+    else."""
+    left = _squeezed(draft)
+    found = False
+    for text in sorted((_squeezed(one) for one in sent), key=len, reverse=True):
+        if text and text in left:
+            left, found = left.replace(text, "", 1), True
+    return found and not left
 
 
 def _squeezed(text: str) -> str:

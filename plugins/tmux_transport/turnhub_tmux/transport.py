@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hub import AgentInfo, AgentUnavailable, Capability, Connection, SessionInfo, Transport
+from hub import AgentInfo, AgentUnavailable, Capability, Connection, Screen, SessionInfo, Transport
 from turnhub_tmux.options import manifest_of, options_of
 from turnhub_tmux.program import reason_against
 
@@ -21,7 +21,7 @@ class TmuxTransport(Transport):
 
     name: str = "tmux"
     capabilities: frozenset[Capability] = frozenset(
-        {"interrupt", "steer", "resume", "adopt", "questions", "permissions", "watch"}
+        {"interrupt", "steer", "resume", "adopt", "questions", "permissions", "watch", "screen"}
     )
 
     def __init__(self) -> None:
@@ -66,6 +66,14 @@ class TmuxTransport(Transport):
         if bridge is not None:
             await bridge.forget(session.id)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+    async def screen(self, session: SessionInfo) -> Screen:
+        """The session's pane, as it is now. Raises AgentUnavailable."""
+        options = options_of(session.agent)
+        manifest = manifest_of(session.agent, options)
+        module = await asyncio.to_thread(importlib.import_module, "turnhub_tmux.looking")
+        shown: Screen = await module.shown(session, options, manifest)
+        return shown
 
     async def close(self) -> None:
         """Stop listening. The agents stay."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -14,6 +14,7 @@ from hub import (
     Failed,
     Interrupted,
     Message,
+    MessageDelivered,
     Sight,
     Status,
     Text,
@@ -31,7 +32,7 @@ from turnhub_tmux.joining import Joining
 from turnhub_tmux.reading import answer_on
 from turnhub_tmux.senses import Item, Senses, Wanted
 from turnhub_tmux.steering import Steering
-from turnhub_tmux.stopping import stop
+from turnhub_tmux.stopping import give_back, stop, take_back
 from turnhub_tmux.story import Story
 from turnhub_tmux.traces import plain
 from turnhub_tmux.transcript.facts import Absorbed, CommandSaid, Prompt, Result, RowFact, key_of
@@ -82,7 +83,13 @@ class Run:
         self._handing = Handing(turn, typist, senses, history, look=self._look, asking=lambda: self._asker.waiting)
         self._sight: Sight | None = None
         self._shown = Shown()
+        self._stopped: Sequence[str] = ()
         self._asker: Asker
+
+    @property
+    def stopped(self) -> Sequence[str]:
+        """The words of this turn that the agent may put into its composer again, where it was stopped."""
+        return self._stopped
 
     async def play(self, wanted: asyncio.Event) -> Ending:
         """Run the turn to its end. ``wanted`` is set when somebody wants it stopped."""
@@ -263,6 +270,7 @@ class Run:
 
     async def _stop(self) -> Ending:
         self._asker.close()
+        self._stopped = (self._turn.message.text, *self._joining.words)
         if await stop(self._turn, self._typist, early=not self._story.begun, also=self._joining.words):
             await self._last_words()
         return await self._ended(Interrupted(by=self._turn.cancelled.by or "person"))
@@ -286,11 +294,21 @@ class Run:
                 await self._turn.emit(Text(block=self._story.block(), text=text))
         if self._signs.command:
             found = await self._command_ended(found)
+        await self._leave_composer()
         whole = isinstance(found, Completed)
         for event in self._story.reconcile("interrupted" if isinstance(found, Interrupted) else "unknown"):
             if whole or not (isinstance(event, Text) and event.partial):
                 await self._turn.emit(event)
         return msgspec.structs.replace(found, usage=self._story.usage)
+
+    async def _leave_composer(self) -> None:
+        """The composer is a person's again: what the agent did not take is out of it, their own words are in."""
+        blocked = self._signs.blocked
+        if blocked is not None and not blocked.kept:
+            await self._turn.emit(MessageDelivered(verdict="staged", proof="transcript", detail=blocked.text))
+            await take_back(self._turn, self._typist, [self._turn.message.text, self._whose.words])
+        if self._handing.draft:
+            await give_back(self._turn, self._typist, self._handing.draft)
 
     async def _command_ended(self, found: Ending) -> Ending:
         """Tell what the command has shown, and close what it has opened."""

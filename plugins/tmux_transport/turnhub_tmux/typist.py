@@ -21,6 +21,8 @@ SEEN: Final = "tmux"
 # An Enter right behind a burst of characters is taken for a part of it by some agents (codex: 120 ms).
 _AFTER_PASTE_S: Final = 0.15
 _GOES_S: Final = 3.0
+_EDGE: Final = 2
+"""The column behind a composer's prompt."""
 
 
 class Seen(Struct, frozen=True, kw_only=True):
@@ -158,6 +160,11 @@ class PaneTypist:
             return await Clearing(self, sight).run()
         except TerminalFailed:
             return "kept"
+
+    def at_edge(self, sight: Sight) -> bool:
+        """Whether the cursor is where a line of the composer may begin."""
+        seen = seen_in(sight)
+        return seen is not None and seen.look.cursor[0] <= _EDGE
 
     def staged(self, before: Sight, now: Sight, text: str) -> bool:
         """Whether ``text``, and nothing else, sits unsent in the composer."""

@@ -30,9 +30,11 @@ class Signs(Struct):
     stopped: float | None = None
     over: float | None = None
     failed: str | None = None
+    blocked: rows.Blocked | None = None
     broken_off: bool = False
     refused: bool = False
     dead: int = 0
+    at_work: bool = False
     rest_since: float | None = None
     screen: tuple[str, ...] = ()
     alive_at: float = 0.0
@@ -47,6 +49,8 @@ class Signs(Struct):
                 self.failed = fact.last_message or fact.detail or fact.error
             case rows.TurnOver() if not fact.aside:
                 self.over = now
+            case rows.Blocked():
+                self.blocked = fact
             case rows.Interrupted():
                 self.broken_off, self.refused = True, fact.tool
             case rows.Absorbed() | rows.Prompt() if self.queued:
@@ -59,6 +63,7 @@ class Signs(Struct):
         self.dead = self.dead + 1 if sight.holder in ("shell", "nothing") else 0
         seen = seen_in(sight)
         shown = seen.screen.rows if seen is not None else ()
+        self.at_work = seen is not None and seen.screen.state in ("busy", "waiting")
         rests = seen is not None and (seen.screen.state == "ready" or (self.command and seen.screen.panel))
         if not rests or shown != self.screen:
             self.rest_since = None
@@ -91,7 +96,9 @@ def ending(
     first = min((at for at in (signs.stopped, signs.over) if at is not None), default=None)
     if first is not None:
         witnesses = (signs.stopped is not None or not hooked) and (signs.over is not None or not written)
-        done = (witnesses and told) or now - first >= TELL_S
+        # Other hooks are asked about its end beside ours: until they let it end, it may be sent on to more.
+        held = signs.over is None and signs.at_work
+        done = (witnesses and told) or (now - first >= TELL_S and not held)
         return Completed() if done else None
     return _by_rest(signs, now, foreign=signs.command or not (hooked or written), error=error)
 
@@ -102,6 +109,8 @@ def _said(signs: Signs) -> Ending | None:
         return Failed(code="agent_dead", message=_DEAD)
     if signs.failed is not None:
         return Failed(code="agent_error", message=signs.failed)
+    if signs.blocked is not None:
+        return Failed(code="agent_error" if signs.blocked.kept else "not_delivered", message=signs.blocked.text)
     if signs.refused:  # a "no" at the keyboard ends the agent's turn
         return Completed(stop_reason="tool_denied")
     return Interrupted(by="keyboard") if signs.broken_off else None

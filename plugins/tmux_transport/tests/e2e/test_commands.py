@@ -62,6 +62,23 @@ async def test_commands_of_the_agent_end_and_tell_what_they_showed(worlds: Any, 
 
 
 @HOOKS
+async def test_a_panel_that_looks_like_a_dialog_is_told_of_and_closed(worlds: Any, hooks: bool) -> None:
+    """What can be rewound, the themes, the helpers, the skills: none holds up its turn, or the next message."""
+    world = worlds(hooks=hooks)
+    async with world.connected() as connection:
+        await world.turn("hello").play(connection)
+        for command, words in (
+            ("/rewind", "Restore the code"),
+            ("/theme", "text style"),
+            ("/tasks", "Background"),
+            ("/skills", "No skills yet"),
+        ):
+            assert words in (await played(world, connection, command)).text
+        assert isinstance(await world.turn("afterwards").play(connection), Completed)
+    assert world.prompts() == ["hello", "afterwards"]
+
+
+@HOOKS
 async def test_a_menu_of_a_command_is_an_ask_whose_answer_is_what_the_agent_does(worlds: Any, hooks: bool) -> None:
     """`/model` opens a menu: it can be answered from anywhere, and what the agent says of the choice is told. One
     that is dismissed leaves nothing open either."""

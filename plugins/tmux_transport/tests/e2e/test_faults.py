@@ -16,7 +16,7 @@ import pytest
 from turnhub_tmux.testing import bundled_claude
 from turnhub_tmux.testing_faults import Faults, Step, sabotaged, taken
 
-from hub import Completed, Failed
+from hub import Completed, Failed, Interrupted
 from hub.testing import FakeTurn, HubProcess, allow, deny, hub_process
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(240)]
@@ -361,11 +361,13 @@ async def test_an_answer_meant_for_a_dialog_reaches_it_or_nothing(scene: Scene, 
     await asyncio.sleep(1)  # time in which it could go wrong
     scene.world.tmux("send-keys", "-X", "cancel")
     scene.resize(*scene.size)
+    ends: tuple[type, ...] = (Completed,)
     with suppress(AssertionError):
         await scene.world.shows("Do you want to proceed?", within_s=1)
         scene.world.keys("Escape")
+        ends = (Completed, Interrupted)  # the answer may have been faster than the person
     await playing
-    assert isinstance(turn.judged, Completed), turn.judged
+    assert isinstance(turn.judged, ends), turn.judged
     assert [tool.status for tool in turn.tools_finished] == ["denied"]
     await scene.goes(f"{scene.name}, after a denial, {act.__name__}")
 

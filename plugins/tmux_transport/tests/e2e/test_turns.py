@@ -15,6 +15,7 @@ from hub.testing import FakeTurn, allow, answer, deny
 
 pytestmark = pytest.mark.anyio
 WITHIN = 60.0
+COLOUR = "Which colour?"
 
 
 def trusting(request: AskRequest) -> Any:
@@ -163,3 +164,19 @@ async def test_the_keyboard_is_faster_then_an_interrupt_then_a_killed_agent(worl
     assert [text.partial for text in slow.of(Text)] in ([], [False], [True])
     for one in (turn, slow, killed, after):
         assert one.problems == []
+
+
+async def test_a_draft_that_a_dialog_keeps_away_comes_back_when_the_turn_is_over(worlds: Any) -> None:
+    """The agent asks before the draft can be put back: allowed or refused by keys, the words stand there again,
+    and nothing of them went into the dialog."""
+    world = worlds(hooks=False)
+    async with world.connected() as connection:
+        await world.turn("hello there").play(connection, within=WITHIN)
+        world.tmux("send-keys", "-l", "1 of my own")
+        await world.shows("1 of my own")
+        for text, said in (("BASH one", allow()), ("BASH two", deny()), ("ASK me", answer({COLOUR: "Blue"}))):
+            asked: FakeTurn = world.turn(text, [said])
+            assert isinstance(await asked.play(connection, within=WITHIN), Completed)
+            await world.shows("1 of my own")
+            assert [ask.delivered for ask in asked.asks] == [True]
+    assert world.prompts() == ["hello there", "BASH one", "BASH two", "ASK me"]

@@ -36,7 +36,7 @@ draw()
 while True:
     got = os.read(0, 65536).decode()
     time.sleep(slow)
-    got = got.replace("\x1b[200~", "").replace("\x1b[201~", "")
+    got = got.replace("\x1b[200~", "").replace("\x1b[201~", "").replace("\x1b[3~", "")
     for character in got:
         if survey:
             survey = character != "0"

@@ -38,3 +38,40 @@ def test_the_words_of_a_footer_inside_a_conversation_are_none() -> None:
     text = "● Then it says:\n  ← · Esc to close\n──────────\n❯ \n──────────\n  ? for shortcuts\n"
     screen = read(text, load("claude-code", ()))
     assert (screen.state, screen.panel) == ("ready", False)
+
+
+REWIND = """\
+● Echo: hello
+
+▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔
+  Rewind
+
+  Restore the code and/or conversation to the point before…
+
+    hello
+    No code changes
+
+  ❯ (current)
+
+
+
+  {footer}
+"""
+
+
+@pytest.mark.parametrize(
+    "footer", ["Enter to continue · Esc to cancel", "Enter to select · Esc to cancel", "Esc to close"]
+)
+def test_a_panel_without_numbers_is_named_as_one_too(footer: str) -> None:
+    """What can be rewound, themes, tasks: nothing in it can be answered from elsewhere, but Escape closes it."""
+    screen = read(REWIND.format(footer=footer), load("claude-code", ()))
+    assert (screen.state, screen.dialog, screen.panel) == ("waiting", None, True)
+
+
+def test_a_dialog_with_such_a_footer_stays_a_dialog() -> None:
+    """Its options are read: it is asked about."""
+    text = "▔▔▔▔▔▔▔▔▔▔\n  Pick one?\n\n  ❯ 1. Yes\n    2. No\n\n  Enter to select · Esc to cancel\n"
+    screen = read(text, load("claude-code", ()))
+    assert screen.dialog is not None
+    assert [option.label for option in screen.dialog.options] == ["Yes", "No"]
+    assert not screen.panel

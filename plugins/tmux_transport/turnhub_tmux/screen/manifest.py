@@ -84,6 +84,7 @@ class DialogLook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     needs_hint: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     panel: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     buttons: tuple[tuple[str, ...], ...] = ()
     key_hints: bool = False
     amend_hint: tuple[str, ...] = ()
@@ -186,6 +187,11 @@ class Manifest:
     def panel(self) -> Patterns:
         """The last row of a panel of the agent's own, which Escape closes."""
         return Patterns(self.look.dialog.panel)
+
+    @cached_property
+    def unread(self) -> Patterns:
+        """The last row of a panel in which no dialog is read, and which Escape closes."""
+        return Patterns(self.look.dialog.unread)
 
     @cached_property
     def amend_hint(self) -> Patterns:
@@ -300,6 +306,7 @@ def _patterns(look: Look) -> Iterable[tuple[str, tuple[str, ...]]]:
     yield "dialog.needs_hint", look.dialog.needs_hint
     yield "dialog.held", look.dialog.held
     yield "dialog.panel", look.dialog.panel
+    yield "dialog.unread", look.dialog.unread
     yield "dialog.amend_hint", look.dialog.amend_hint
     yield "dialog.amend_empty", look.dialog.amend_empty
     for rule in look.dialog.kinds:

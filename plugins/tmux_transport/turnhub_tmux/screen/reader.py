@@ -25,7 +25,8 @@ _CUT: Final = "these rows may be a menu or a numbered draft: what stands below t
 def read(screen: bytes | str, manifest: Manifest) -> Screen:
     """What the pane says. Never raises, whatever the bytes are."""
     frame = Frame(screen)
-    if manifest.panel.match(next((text.strip() for text in reversed(frame.texts) if text.strip()), "")):
+    last = next((text.strip() for text in reversed(frame.texts) if text.strip()), "")
+    if manifest.panel.match(last):
         return _screen(frame, manifest, state="waiting", above=frame.texts, why=_PANEL, panel=True)
     place = composers.framed(frame, manifest)
     barred = place is not None and place.top == place.first  # behind a bar, where dialogs stand as well
@@ -38,14 +39,23 @@ def read(screen: bytes | str, manifest: Manifest) -> Screen:
         return _screen(frame, manifest, state="waiting", above=frame.texts, why=_LOST)
     if menu is not None:
         return _with_dialog(frame, menu, place, manifest)
-    held = None if place else manifest.held.first([text.strip() for text in frame.texts[-4:]])
-    if held is not None:
-        why = f"{held!r} holds the keyboard; it is left to the person at the terminal"
-        return _screen(frame, manifest, state="waiting", above=frame.texts, why=why)
+    if place is None and (held := _held(frame, last, manifest)) is not None:
+        return held
     place = place or composers.bare(frame, manifest)
     if place is not None and _cut_menu(frame, place):
         return _screen(frame, manifest, state="unknown", above=frame.texts[: place.top], why=_CUT)
     return _at_rest(frame, place, manifest)
+
+
+def _held(frame: Frame, last: str, manifest: Manifest) -> Screen | None:
+    """What holds the keyboard, with nothing in it that can be answered from elsewhere. ``last``: the last row."""
+    held = manifest.held.first([text.strip() for text in frame.texts[-4:]])
+    if held is not None:
+        why = f"{held!r} holds the keyboard; it is left to the person at the terminal"
+        return _screen(frame, manifest, state="waiting", above=frame.texts, why=why)
+    if manifest.unread.match(last):
+        return _screen(frame, manifest, state="waiting", above=frame.texts, why=_PANEL, panel=True)
+    return None
 
 
 def _cut_menu(frame: Frame, place: Place) -> bool:

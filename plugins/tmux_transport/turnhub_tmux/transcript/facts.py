@@ -133,5 +133,15 @@ class CommandSaid(RowFact, frozen=True, kw_only=True):
     text: str
 
 
+class Blocked(RowFact, frozen=True, kw_only=True):
+    """A hook in the agent's own settings kept a prompt from its model. ``text``: the agent's words for that;
+    ``prompt``: the prompt, where it tells it: it puts that into its composer again. Else it ``kept`` the prompt in
+    its conversation, unanswered."""
+
+    text: str
+    prompt: str | None = None
+    kept: bool = False
+
+
 class Compacted(RowFact, frozen=True, kw_only=True):
     """The conversation so far was replaced by a summary."""

@@ -14,6 +14,7 @@ from hub import Usage
 from turnhub_tmux.convey import ESCAPES
 from turnhub_tmux.transcript.facts import (
     Absorbed,
+    Blocked,
     CommandSaid,
     Compacted,
     Entered,
@@ -43,6 +44,10 @@ _INTERRUPTED: Final = re.compile(r"\[Request interrupted by user( for tool use)?
 # What the agent itself writes in a person's place: commands and their output, notes, what became of a helper.
 _NOT_SAID: Final = re.compile(r"\s*<(command-|local-command-|bash-|task-notification|system-reminder)")
 _PRINTED: Final = re.compile(r"<local-command-std(?:out|err)>(.*?)</local-command-std(?:out|err)>", re.DOTALL)
+# The words for a prompt that a hook in the agent's own settings has refused.
+_BLOCKED: Final = re.compile(
+    r"(?P<said>UserPromptSubmit operation blocked by hook.*?)\s+Original prompt: (?P<prompt>.*)", re.DOTALL
+)
 # The words with which a tool call is refused at the keyboard; newer versions mark it (`toolDenialKind`).
 _REFUSED: Final = "The user doesn't want to proceed with this tool use."
 
@@ -156,6 +161,10 @@ def _system(row: Row) -> Iterator[RowFact]:
             yield Compacted()
         case "local_command":
             yield from _printed(_text(row, "content"))
+        case "informational" if blocked := _BLOCKED.fullmatch(_text(row, "content")):
+            yield Blocked(text=blocked["said"], prompt=blocked["prompt"])
+        case "informational" if "promptSubmitEnding" in row:
+            yield Blocked(text=_text(row, "content"), kept=True)
         case "informational" if _text(row, "content"):
             yield CommandSaid(text=_text(row, "content"))
         case _:
