@@ -13,14 +13,35 @@ _ALLOWLISTED: Final = re.compile(r"(?P<tool>[A-Za-z_][A-Za-z0-9_.:-]*)(?:\((?P<s
 
 
 class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the front listens and whom it believes."""
+    """Where the front listens, whom it believes, and how much it takes from anybody.
+
+    ``tls_cert``: a PEM file with the certificate and those between it and its authority; ``tls_key``: its key,
+    None where it stands in the same file. ``insecure_bind``: listen beyond this machine without TLS.
+    ``requests_per_s`` and ``request_burst``: what one token may ask for in the long run and at once (0 requests
+    per second: as much as it likes); ``max_streams_per_token``: its open streams;
+    ``max_wrong_tokens_per_minute``: what an address of another machine may guess (0: as much as it likes).
+    Connections, heads and bodies are bounded for everybody, before any token is known.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8420
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    insecure_bind: bool = False
     allowed_hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
     allowed_origins: tuple[str, ...] = ()
     max_body_bytes: int = 1 << 20
     max_import_bytes: int = 64 << 20
+    max_head_bytes: int = 64 << 10
+    head_timeout_s: float = 10.0
+    body_timeout_s: float = 30.0
+    idle_timeout_s: float = 30.0
+    max_connections: int = 10_000
+    max_connections_per_address: int = 1_000
+    max_streams_per_token: int = 4_000
+    requests_per_s: float = 500.0
+    request_burst: int = 5_000
+    max_wrong_tokens_per_minute: int = 30
 
 
 class StoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

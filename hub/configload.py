@@ -41,6 +41,16 @@ _BOUNDS: Final[Mapping[str, tuple[float, float, str]]] = {
     "server.port": (0, 65_535, "a whole number from 0 (any free port) to 65535"),
     "server.max_body_bytes": (1, 1 << 40, "a number of bytes, 1 or more"),
     "server.max_import_bytes": (1, 1 << 40, "a number of bytes, 1 or more"),
+    "server.max_head_bytes": (1 << 10, 1 << 24, "a number of bytes from 1024 to 16777216"),
+    "server.head_timeout_s": _POSITIVE_SECONDS,
+    "server.body_timeout_s": _POSITIVE_SECONDS,
+    "server.idle_timeout_s": _POSITIVE_SECONDS,
+    "server.max_connections": (1, 1 << 20, "a whole number from 1 to 1048576"),
+    "server.max_connections_per_address": (1, 1 << 20, "a whole number from 1 to 1048576"),
+    "server.max_streams_per_token": (1, 1 << 20, "a whole number from 1 to 1048576"),
+    "server.requests_per_s": (0, 1e6, "a number of requests per second from 0 (no limit) to 1000000"),
+    "server.request_burst": (1, 1 << 20, "a whole number from 1 to 1048576"),
+    "server.max_wrong_tokens_per_minute": (0, 1 << 20, "a whole number from 0 (no limit) to 1048576"),
     "runner.lease_s": _POSITIVE_SECONDS,
     "runner.interrupt_grace_s": _SECONDS,
     "runner.shutdown_grace_s": _SECONDS,
@@ -164,7 +174,7 @@ class _Loader:
         store = self._record(StoreConfig, "store", data.get("store", {}))
         self._check_url(store.url, data.get("store", {}))
         return Config(
-            server=self._record(ServerConfig, "server", data.get("server", {})),
+            server=self._server(data.get("server", {})),
             store=msgspec.structs.replace(store, state=self._absolute(str(store.state))),
             plugins=self._record(PluginsConfig, "plugins", data.get("plugins", {})),
             runner=self._record(RunnerConfig, "runner", data.get("runner", {})),
@@ -238,6 +248,16 @@ class _Loader:
                 ) from None
         given["cwd"] = str(self._absolute(given.get("cwd", ".")))
         return AgentConfig(name=name, options=plain(table), **given)
+
+    def _server(self, section: Any) -> ServerConfig:
+        server = self._record(ServerConfig, "server", section)
+        if server.tls_key is not None and server.tls_cert is None:
+            raise self._mistake(section["tls_key"], "server.tls_key", "is of no use without server.tls_cert.")
+        return msgspec.structs.replace(
+            server,
+            tls_cert=None if server.tls_cert is None else self._absolute(str(server.tls_cert)),
+            tls_key=None if server.tls_key is None else self._absolute(str(server.tls_key)),
+        )
 
     def _check_url(self, url: str, section: Any) -> None:
         scheme, found, _ = url.partition("://")

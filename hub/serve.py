@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Literal
 
 import structlog
 from msgspec import Struct
 
 from hub import __version__, distiller, hooks, ids
-from hub.config import Config
+from hub.config import Config, ServerConfig
 from hub.configload import check_policies
 from hub.errors import ConfigError, HubError
+from hub.exposure import check_exposure, warnings
 from hub.front.app import create_app
+from hub.front.protocol import limits_of
 from hub.front.server import FrontServer
 from hub.front.services import Services as FrontServices
+from hub.front.tls import leaf, server_context
 from hub.metrics import Metrics
 from hub.plugins import Plugins, agents, load
 from hub.policies import hand_over
@@ -77,6 +80,7 @@ async def serve(
     """Serve until SIGTERM or SIGINT. Raises HubError where it cannot start: the store is away, the port is
     taken, the state directory cannot be used."""
     state = config.store.state
+    tls = _tls(config.server) if role != "runner" else None
     try:
         private_dir(state)
     except OSError as error:
@@ -85,7 +89,7 @@ async def serve(
     _on_signals(stop.set)
     async with _store_url(config) as url, _parts(config, url) as parts:
         try:
-            await _serve(parts, role, stop, announce or (lambda _: None))
+            await _serve(parts, role, tls, stop, announce or (lambda _: None))
         except* HubError as errors:
             first = _first(errors)
         else:
@@ -151,16 +155,30 @@ async def _parts(config: Config, url: str) -> AsyncIterator[_Parts]:
         await connections.close()
 
 
-async def _serve(parts: _Parts, role: Role, stop: asyncio.Event, announce: Callable[[ServeInfo], None]) -> None:
+def _tls(server: ServerConfig) -> ssl.SSLContext | None:
+    """The front's TLS, where it has any. Raises ConfigError where it cannot be, or is missing and needed."""
+    check_exposure(server)
+    for sentence in warnings(server):
+        structlog.get_logger("hub").warning("the front is open to other machines", reason=sentence)
+    return None if server.tls_cert is None else server_context(server.tls_cert, server.tls_key)
+
+
+async def _serve(
+    parts: _Parts,
+    role: Role,
+    tls: ssl.SSLContext | None,
+    stop: asyncio.Event,
+    announce: Callable[[ServeInfo], None],
+) -> None:
     runner = _runner(parts) if role != "front" else None
-    front = _front(parts) if role != "runner" else None
+    front = _front(parts, tls) if role != "runner" else None
     async with asyncio.TaskGroup() as group:
         chores = [group.create_task(parts.doorbell.run()), group.create_task(parts.feed.run())]
         roles = [group.create_task(one.run()) for one in (runner, front) if one is not None]
         if front is not None:
             await front.started.wait()
         info = _info(parts, front.url if front else "")
-        with _note(parts.config.store.state, info.url):
+        with _note(parts.config, info.url):
             announce(info)
             await stop.wait()
             await _wind_down(parts, runner, front)
@@ -195,7 +213,7 @@ def _runner(parts: _Parts) -> Runner:
     return Runner(services, __version__)
 
 
-def _front(parts: _Parts) -> FrontServer:
+def _front(parts: _Parts, tls: ssl.SSLContext | None) -> FrontServer:
     config, plugins = parts.config, parts.plugins
     routes = tuple(answer.value for answer in hooks.offered(plugins.manager, "register_routes"))
     services = FrontServices(
@@ -210,7 +228,7 @@ def _front(parts: _Parts) -> FrontServer:
         routes=routes,
         policies=frozenset((*config.policies, *plugins.bundles)),
     )
-    return FrontServer(create_app(services), config.server.host, config.server.port)
+    return FrontServer(create_app(services), config.server.host, config.server.port, limits_of(config.server), tls)
 
 
 def _info(parts: _Parts, url: str) -> ServeInfo:
@@ -226,12 +244,14 @@ def _on_signals(stop: Callable[[], None]) -> None:
 class _note:
     """Where the hub listens, written for clients on this machine while it serves."""
 
-    def __init__(self, state: Path, url: str) -> None:
-        self._state, self._url = state, url
+    def __init__(self, config: Config, url: str) -> None:
+        self._state, self._url = config.store.state, url
+        self._certificate = leaf(config.server.tls_cert) if url and config.server.tls_cert else None
 
     def __enter__(self) -> None:
         if self._url:
-            write_note(self._state, HubNote(url=self._url, pid=os.getpid(), version=__version__))
+            note = HubNote(url=self._url, pid=os.getpid(), version=__version__, certificate=self._certificate)
+            write_note(self._state, note)
 
     def __exit__(self, *_: object) -> None:
         if self._url:

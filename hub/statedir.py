@@ -16,11 +16,13 @@ HUB_FILE: Final = "hub.json"
 
 
 class HubNote(Struct, frozen=True, kw_only=True):
-    """Where the hub of this state directory listens, its process id and its version."""
+    """Where the hub of this state directory listens, its process id and its version; ``certificate`` (PEM): the
+    one that it shows, where it speaks TLS."""
 
     url: str
     pid: int
     version: str
+    certificate: str | None = None
 
 
 def private_dir(path: Path) -> Path:

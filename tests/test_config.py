@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import fields
 
-from hub.config import Config
+from hub.config import Config, ServerConfig
 from hub.configload import SCHEMES, check_policies, load
 from hub.errors import ConfigError
 
@@ -55,6 +56,16 @@ def test_the_example_file_is_valid_and_has_all_sections() -> None:
     assert config.policies["careful"].ask_timeout_s == 600
     assert config.distiller == {"route": "extractive"}
     assert config.runner.lease_s == 15
+
+
+def test_the_example_file_shows_the_defaults_of_the_server() -> None:
+    """What a person copies changes nothing, and every key of the section stands there."""
+    text = (ROOT / "turnhub.example.toml").read_text()
+    assert load(ROOT / "turnhub.example.toml", {}, ROOT).server == ServerConfig()
+    section = text.split("[server]")[1].split("\n[")[0]
+    assert {line.lstrip("# ").split(" ")[0] for line in section.splitlines() if "=" in line} == {
+        one.name for one in fields(ServerConfig)
+    }
 
 
 def test_a_file_without_agents_still_has_the_two_default_ones(tmp_path: Path) -> None:
@@ -155,6 +166,13 @@ def test_every_store_scheme_of_the_contract_is_taken(tmp_path: Path, scheme: str
         ("[server]\nport = true", "server.port:", "got true or false"),
         ("[server]\nport = 70000", "server.port:", "to 65535, got 70000"),
         ("[server]\nport = -1", "server.port:", "got -1"),
+        ('[server]\ntls_key = "k"', "server.tls_key:", "is of no use without server.tls_cert"),
+        ("[server]\ntls_cert = 1", "server.tls_cert:", "expected a path, got a whole number"),
+        ("[server]\ninsecure_bind = 1", "server.insecure_bind:", "expected true or false, got a whole number"),
+        ("[server]\nrequests_per_s = -1", "server.requests_per_s:", "from 0 (no limit) to 1000000, got -1"),
+        ("[server]\nrequests_per_s = nan", "server.requests_per_s:", "got nan"),
+        ("[server]\nmax_head_bytes = 0", "server.max_head_bytes:", "from 1024 to 16777216, got 0"),
+        ("[server]\nhead_timeout_s = 0", "server.head_timeout_s:", "seconds from 0.01 to 31536000, got 0"),
         ("[server]\nallowed_hosts = [1]", "server.allowed_hosts:", "expected an array of strings, got an array"),
         ("[server]\nprot = 1", "server.prot:", "is no key of this section; did you mean `port`?"),
         ("[server]\nzzz = 1", "server.zzz:", "expected one of allowed_hosts, "),

@@ -14,6 +14,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from hub.configload import load
+from hub.exposure import check_exposure, warnings
 from hub.testing.stores import wait_for
 from tests.hubhome import Home, home_with_hub
 
@@ -124,6 +126,38 @@ def test_an_ask_is_settled_once_as_the_tour_says(shell: Shell) -> None:
     answered = [status for status, _, path in shell.type(f"{preparation}\n{asks}") if path.endswith("/answer")]
     assert answered[0] == 200
     assert set(answered[1:]) == {409}
+
+
+def test_the_commands_about_tokens_work_as_they_stand(tmp_path: Path) -> None:
+    """In their order, without a hub: one is made, listed and revoked, and the primary one stays."""
+    (script,) = blocks("docs/security.md")
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euc", script],
+        cwd=tmp_path,
+        env={"PATH": path, "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    primary, made, listed = done.stdout.splitlines()
+    assert primary.startswith("th_")
+    assert made.startswith("th_")
+    assert listed.startswith("phone\tread, approve\t")
+
+
+def test_the_configuration_of_the_security_page_opens_the_hub_and_is_not_refused(tmp_path: Path) -> None:
+    """With TLS and a name by which others come: nothing to warn of."""
+    (text,) = re.findall(
+        r"^```toml\n(.*?)^```$", (ROOT / "docs/security.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    (tmp_path / "turnhub.toml").write_text(text)
+    server = load(None, {}, tmp_path).server
+    check_exposure(server)
+    assert warnings(server) == []
+    assert (server.tls_cert, server.tls_key) == (tmp_path / "hub.pem", tmp_path / "hub.key")
 
 
 def test_the_commands_about_policies_print_what_the_page_shows(tmp_path: Path) -> None:

@@ -66,9 +66,16 @@ def test_links_between_documents_lead_somewhere() -> None:
     assert broken == []
 
 
-def test_every_guarantee_names_a_test_that_exists() -> None:
-    """Each row of the README's table of guarantees points at tests, and every one of them is there."""
-    rows = table_of_guarantees()
+@pytest.mark.parametrize(
+    ("page", "heading"),
+    [
+        ("README.md", "## What is guaranteed"),
+        ("docs/security.md", "## What is protected, and by what"),
+    ],
+)
+def test_every_guarantee_names_a_test_that_exists(page: str, heading: str) -> None:
+    """Each row of a table of guarantees points at tests, and every one of them is there."""
+    rows = table_below(page, heading)
     assert rows
     for row in rows:
         tests = TEST.findall(row)
@@ -77,10 +84,12 @@ def test_every_guarantee_names_a_test_that_exists() -> None:
             assert f"def {function}(" in (ROOT / name).read_text(), f"{name}::{function}"
 
 
-def table_of_guarantees() -> list[str]:
-    """The rows below the heading, header and rule left out."""
-    section = (ROOT / "README.md").read_text().split("## What is guaranteed", 1)[1].split("\n## ", 1)[0]
-    return [line for line in section.splitlines() if line.startswith("|")][2:]
+def table_below(page: str, heading: str) -> list[str]:
+    """The rows of the tables below the heading, headers and rules left out."""
+    section = (ROOT / page).read_text().split(f"{heading}\n", 1)[1].split("\n## ", 1)[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    rules = {number for number, line in enumerate(lines) if set(line) <= set("|- ")}
+    return [line for number, line in enumerate(lines) if number not in rules and number + 1 not in rules]
 
 
 def test_the_documents_name_only_commands_that_exist() -> None:

@@ -71,6 +71,27 @@ def test_a_new_token_works_with_its_scopes_and_is_kept_as_a_hash_only(tmp_path: 
     assert all(mode(path) == 0o600 for path in tmp_path.iterdir())
 
 
+def test_a_secret_is_compared_with_all_digests_whichever_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In constant time, and never with less work for a right one: how long it takes tells nothing."""
+    tokens = Tokens(tmp_path, {})
+    secrets = [tokens.primary(), *(tokens.new(["read"], name) for name in ("a", "b", "c")), "wrong", ""]
+    compared: list[tuple[int, int]] = []
+
+    def compare(one: str, other: str) -> bool:
+        compared.append((len(one), len(other)))
+        return one == other
+
+    monkeypatch.setattr("hub.tokens.hmac.compare_digest", compare)
+    work = []
+    for secret in secrets:
+        tokens.verify(secret)
+        work.append(tuple(compared))
+        compared.clear()
+    assert set(work) == {((64, 64),) * 4}
+
+
 def test_a_revoked_token_is_worthless_at_once_in_a_running_hub(tmp_path: Path) -> None:
     """Another process revokes; this one notices with the next request. The others stay."""
     running = Tokens(tmp_path, {})

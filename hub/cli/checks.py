@@ -21,12 +21,15 @@ from hub.client.discover import local_url
 from hub.config import Config
 from hub.configload import check_policies, load
 from hub.errors import ConfigError, HubError, PluginError
+from hub.exposure import check_exposure, is_loopback, warnings
+from hub.front.tls import server_context
 from hub.plugins import Plugins
 from hub.policies import hand_over
 from hub.statedir import read_note
 
 _OLDEST_STORE = (6, 2)
 _PATIENCE_S = 2.0
+_GUESSABLE = 20
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -205,12 +208,34 @@ def tmux(config: Config) -> Iterator[Finding]:
         yield ok("tmux", told.stdout.strip().removeprefix("tmux "))
 
 
+def exposure(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Who can reach the front, and whether what protects it then is there."""
+    server, name = config.server, "exposure"
+    try:
+        check_exposure(server)
+        if server.tls_cert is not None:
+            server_context(server.tls_cert, server.tls_key)
+    except ConfigError as error:
+        yield wrong(name, error.detail)
+        return
+    for sentence in warnings(server):
+        yield note(name, sentence)
+    secret = environ.get("TURNHUB_TOKEN")
+    if secret and len(secret) < _GUESSABLE and not is_loopback(server.host):
+        yield wrong(
+            name,
+            f"TURNHUB_TOKEN has {len(secret)} characters, and others can guess",
+            "unset it: the hub then makes a token that nobody guesses",
+        )
+
+
 async def running(config: Config) -> Finding:
     """Whether a hub runs here, of which version; if none does, whether its port is free."""
     noted = read_note(config.store.state)
     url = noted.url if noted else local_url(config.server)
+    address = Address(url=url, certificate=noted.certificate if noted else None)
     try:
-        async with Client(Address(url=url), timeout_s=_PATIENCE_S) as client:
+        async with Client(address, timeout_s=_PATIENCE_S) as client:
             version = (await client.health()).get("version")
     except ClientError:
         return _port(config.server.host, config.server.port)

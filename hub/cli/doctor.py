@@ -57,5 +57,6 @@ async def examine(path: Path | None, state: Path | None, environ: Any = os.envir
         *about_plugins,
         *checks.tmux(config),
         *(checks.agents(config, loaded) if loaded is not None else ()),
+        *checks.exposure(config, environ),
         await checks.running(config),
     ]

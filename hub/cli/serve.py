@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hub.serve import ServeInfo
 
 Role = Literal["all", "front", "runner"]
+_FILE = click.Path(path_type=Path, dir_okay=False, resolve_path=True)
 _LOGGING = (
     click.option(
         "--log-format",
@@ -50,6 +51,9 @@ def _with_logging(function: Any) -> Any:
 @config_option
 @click.option("--host", help="The address to listen on.")
 @click.option("--port", type=int, help="The port to listen on; 0 takes any free one.")
+@click.option("--tls-cert", type=_FILE, help="A certificate (PEM): serve https.")
+@click.option("--tls-key", type=_FILE, help="Its key (PEM), where it is not in the same file.")
+@click.option("--insecure-bind", is_flag=True, default=None, help="Listen beyond this machine even without TLS.")
 @click.option("--store", help="`embedded`, or the URL of a Redis or Valkey.")
 @state_option
 @click.option(
@@ -62,9 +66,17 @@ def _with_logging(function: Any) -> Any:
 @_with_logging
 def serve(config: Path | None, role: Role, log_format: LogFormat, log_level: Level, **given: Any) -> None:
     """Start the hub and serve until SIGTERM or Ctrl-C."""
-    keys = {"host": "server.host", "port": "server.port", "store": "store.url", "state": "store.state"}
+    keys = {
+        "host": "server.host",
+        "port": "server.port",
+        "tls_cert": "server.tls_cert",
+        "tls_key": "server.tls_key",
+        "insecure_bind": "server.insecure_bind",
+        "store": "store.url",
+        "state": "store.state",
+    }
     options = {
-        f"--{name}": (key, str(given[name]) if isinstance(given[name], Path) else given[name])
+        f"--{name.replace('_', '-')}": (key, str(given[name]) if isinstance(given[name], Path) else given[name])
         for name, key in keys.items()
         if given[name] is not None
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -11,30 +10,26 @@ from msgspec import Struct
 
 from hub.client.errors import ClientError
 from hub.config import ServerConfig
+from hub.exposure import is_loopback
 from hub.statedir import read_note
 
 
 class Address(Struct, frozen=True, kw_only=True):
-    """A hub's URL without a slash at its end, and the token for it (None when there is none to be found)."""
+    """A hub's URL without a slash at its end, and the token for it (None when there is none to be found).
+    ``certificate``: the one (PEM) that the hub is known to have, whatever name it is reached by; None: one that
+    the machine's authorities (or SSL_CERT_FILE) vouch for."""
 
     url: str
     token: str | None = None
-
-
-def is_loopback(host: str) -> bool:
-    """Whether ``host`` is this very machine."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
+    certificate: str | None = None
 
 
 def local_url(server: ServerConfig) -> str:
     """The URL of a hub on this machine that was started with ``server``."""
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(server.host, server.host)  # noqa: S104 - read, not bound
-    return f"http://[{host}]:{server.port}" if ":" in host and "[" not in host else f"http://{host}:{server.port}"
+    scheme = "http" if server.tls_cert is None else "https"
+    named = f"[{host}]" if ":" in host and "[" not in host else host
+    return f"{scheme}://{named}:{server.port}"
 
 
 def discover(
@@ -45,15 +40,14 @@ def discover(
     The token file of ``state`` is only used for hubs on this machine: it is sent to nobody else. Raises
     ClientError for a URL or a token that cannot be one.
     """
-    url = url or environ.get("TURNHUB_URL")
-    if not url:
-        note = read_note(state)
-        url = note.url if note else local_url(server)
+    note = read_note(state)
+    url = url or environ.get("TURNHUB_URL") or (note.url if note else local_url(server))
+    certificate = note.certificate if note and note.url == url.rstrip("/") else None
     host = _host(url)
     token = token or environ.get("TURNHUB_TOKEN") or (_stored(state) if is_loopback(host) else None)
     if token is not None and not (token.isascii() and token.isprintable()):
         raise ClientError("The token has characters that no token has; copy it again, without line breaks.")
-    return Address(url=url.rstrip("/"), token=token)
+    return Address(url=url.rstrip("/"), token=token, certificate=certificate)
 
 
 def _host(url: str) -> str:

@@ -15,6 +15,7 @@ from hub.client.discover import Address
 from hub.client.errors import ClientError, HubNotReachable
 from hub.client.stream import Patience, Received, checked, reason_of, received
 from hub.client.streams import SessionStream, TurnStream
+from hub.client.tls import verification
 from hub.ids import request_id
 
 OnBusy = Literal["reject", "attach", "queue", "steer", "interrupt"]
@@ -49,7 +50,9 @@ class Client(Copies):
         self._timeout = httpx.Timeout(timeout_s)
         self._stream_timeout = httpx.Timeout(timeout_s, read=quiet_s)
         # Neither proxies nor .netrc of the environment: the token goes to the hub and to nobody else.
-        self._http = httpx.AsyncClient(base_url=address.url, headers=headers, trust_env=False)
+        self._http = httpx.AsyncClient(
+            base_url=address.url, headers=headers, trust_env=False, verify=verification(address)
+        )
 
     async def __aenter__(self) -> Self:
         return self

@@ -22,7 +22,8 @@ from hub.client.errors import ClientError, HubNotReachable, ProblemError, proble
 from hub.client.sse import SseParser
 from hub.events import AnyEvent, Unknown
 
-_TEMPORARY: Final = frozenset({502, 503, 504})
+_TEMPORARY: Final = frozenset({429, 502, 503, 504})
+_UNBELIEVED: Final = "CERTIFICATE_VERIFY_FAILED"
 _LONGEST_PAUSE_S: Final = 2.0
 Open = Callable[[], Awaitable[httpx.Response]]
 
@@ -218,4 +219,8 @@ async def checked(response: httpx.Response) -> httpx.Response:
 
 def reason_of(error: Exception) -> str:
     """Why the hub could not be reached, in a few words."""
-    return str(error) or type(error).__name__
+    reason = str(error) or type(error).__name__
+    if _UNBELIEVED in reason:
+        told = reason.partition(f"{_UNBELIEVED}] certificate verify failed: ")[2].partition(" (_ssl")[0]
+        return f"its certificate is not believed: {told or reason}; SSL_CERT_FILE names an authority of your own"
+    return reason

@@ -15,8 +15,10 @@ from hub import __version__
 from hub.errors import BadRequest, HubError, Invalid, NotFound, PluginError
 from hub.events import to_json
 from hub.front import openapi
-from hub.front.auth import authenticate, log_in, require
+from hub.front.admission import Admission
+from hub.front.auth import require
 from hub.front.guard import Guard
+from hub.front.headers import hardened
 from hub.front.operations import Answer, Call, Operation, Path, Reply, operation, told
 from hub.front.problems import MethodNotAllowed, Unauthorized
 from hub.front.routes import OPERATIONS
@@ -35,8 +37,9 @@ def create_app(services: Services) -> ASGIApp:
     by_path: dict[str, list[Operation]] = {}
     for one in operations:
         by_path.setdefault(one.path, []).append(one)
-    routes = [Route(path, Path(found, services)) for path, found in by_path.items()]
-    rest = _Rest(services)
+    admission = Admission(services.tokens, services.config.server)
+    routes = [Route(path, Path(found, services, admission)) for path, found in by_path.items()]
+    rest = _Rest(services.routes, admission)
     return Guard(
         Router(routes, redirect_slashes=False, default=rest),
         services.config.server.allowed_hosts,
@@ -61,9 +64,9 @@ def describe(operations: Sequence[Operation]) -> Operation:
 class _Rest:
     """Everything that is no route of the hub's own: plugins, files, and what is not there."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._plugins = Router([_checked(route) for route in services.routes], redirect_slashes=False)
+    def __init__(self, plugins: Sequence[BaseRoute], admission: Admission) -> None:
+        self._admission = admission
+        self._plugins = Router([_checked(route) for route in plugins], redirect_slashes=False)
         self._static = Static()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,10 +81,9 @@ class _Rest:
         headers, path = Headers(scope=scope), scope["path"]
         secret = QueryParams(scope["query_string"]).get("token") if path == "/" else None
         if secret and scope["method"] in {"GET", "HEAD"}:
-            secure = scope["scheme"] == "https"
-            return await log_in(headers, secret, self._services.tokens, secure=secure)
+            return await self._admission.log_in(scope, secret)
         if path.startswith(_ASKS_FOR_TOKEN):
-            await authenticate(headers, self._services.tokens)
+            await self._admission.admit(scope)
         return self._static.response(scope["method"], path, headers)
 
     async def _plugin(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -91,11 +93,11 @@ class _Rest:
         async def watched(message: Message) -> None:
             nonlocal started
             started = True
-            await send(message)
+            await send(hardened(message) if message["type"] == "http.response.start" else message)
 
         async def run() -> Response:
             try:
-                token = await authenticate(Headers(scope=scope), self._services.tokens)
+                token = (await self._admission.admit(scope)).token
                 require(token, "read" if scope["method"] in _SAFE else "admin")
                 await self._plugins({**scope, TOKEN: token, "app": self._plugins}, receive, watched)
             except HTTPException as error:

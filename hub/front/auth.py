@@ -1,31 +1,36 @@
-"""Who is asking: a token from the Authorization header, or from the cookie that ``GET /?token=`` sets."""
+"""Who is asking: a token from the Authorization header, or from the cookie that ``GET /?token=`` sets. What is
+done with it is the business of :mod:`hub.front.admission`."""
 
 from __future__ import annotations
 
-import asyncio
 from http.cookies import CookieError, SimpleCookie
 from typing import Final
 from urllib.parse import quote, unquote
 
+from msgspec import Struct
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
+from hub.front.headers import HARDENED
 from hub.front.problems import MissingScope, Unauthorized
-from hub.front.services import Keys
 from hub.tokens import Token, TokenScope
 
-_HOW: Final = "Send it as Authorization: Bearer <token>, or open /?token=<token> in the browser."
+HOW: Final = "Send it as Authorization: Bearer <token>, or open /?token=<token> in the browser."
 
 
-async def authenticate(headers: Headers, tokens: Keys) -> Token:
-    """The token of a request. Raises Unauthorized."""
+class Admitted(Struct, frozen=True):
+    """Somebody who was let in, and by what."""
+
+    token: Token
+    secret: str
+
+
+def secret_of(headers: Headers) -> str:
+    """The secret that a request brings. Raises Unauthorized where there is none."""
     secret = _bearer(headers) or _from_cookie(headers)
     if not secret:
-        raise Unauthorized(f"This wants a token. {_HOW}")
-    token = await asyncio.to_thread(tokens.verify, secret)
-    if token is None:
-        raise Unauthorized(f"This token is not known here. {_HOW}")
-    return token
+        raise Unauthorized(f"This wants a token. {HOW}")
+    return secret
 
 
 def require(token: Token, scope: TokenScope) -> None:
@@ -37,15 +42,12 @@ def require(token: Token, scope: TokenScope) -> None:
         )
 
 
-async def log_in(headers: Headers, secret: str, tokens: Keys, *, secure: bool) -> Response:
-    """What ``GET /?token=`` answers: the cookie, and the way to ``/``. Raises Unauthorized."""
-    if await asyncio.to_thread(tokens.verify, secret) is None:
-        raise Unauthorized("This token is not known here. `turnhub token` shows the one that is.")
-    response = Response(status_code=303, headers={"Location": "/", "Cache-Control": "no-store"})
+def logged_in(headers: Headers, secret: str, *, secure: bool) -> Response:
+    """What ``GET /?token=`` answers to a right token: the cookie, and the way to ``/``."""
+    response = Response(status_code=303, headers={**HARDENED, "Location": "/"})
     response.set_cookie(
         cookie_name(headers), quote(secret, safe=""), path="/", httponly=True, samesite="strict", secure=secure
     )
-    response.headers["Referrer-Policy"] = "no-referrer"
     return response
 
 
@@ -62,7 +64,7 @@ def _bearer(headers: Headers) -> str | None:
         return None
     scheme, _, secret = given[0].strip().partition(" ")
     if len(given) > 1 or scheme.lower() != "bearer" or not secret.strip():
-        raise Unauthorized(f"The Authorization header is not understood. {_HOW}")
+        raise Unauthorized(f"The Authorization header is not understood. {HOW}")
     return secret.strip()
 
 

@@ -19,7 +19,7 @@ _PARAMETER: Final = re.compile(r"{(\w+)}")
 _REF: Final = "#/components/schemas/{name}"
 _ALWAYS: Final = ("bad_host", "foreign_host", "foreign_origin", "internal_error")
 _WITH_STORE: Final = ("store_unavailable", "store_read_only")
-_WITH_TOKEN: Final = ("unauthorized", "missing_scope")
+_WITH_TOKEN: Final = ("unauthorized", "missing_scope", "too_many_requests", "too_many_wrong_tokens")
 _WITH_BODY: Final = ("bad_json", "body_too_slow", "body_too_large", "unsupported_media_type", "invalid")
 _WITH_RAW_BODY: Final = ("body_too_slow", "body_too_large", "unsupported_media_type")
 _HEADERS: Final[dict[str, dict[str, Any]]] = {
@@ -143,6 +143,8 @@ def _problems(one: Operation, schemas: _Schemas) -> dict[str, Any]:
         codes += _WITH_RAW_BODY
     if one.query is not None:
         codes.append("invalid")
+    if any(reply.media == EVENT_STREAM for reply in one.replies):
+        codes.append("too_many_streams")
     by_status: dict[int, list[str]] = {}
     for code in dict.fromkeys(codes):
         by_status.setdefault(kind_of(code).status, []).append(code)

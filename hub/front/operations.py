@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack
 from http import HTTPStatus
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
 
@@ -16,9 +17,11 @@ from starlette.types import Receive, Scope, Send
 from hub.config import ServerConfig
 from hub.errors import HubError
 from hub.events import to_json
-from hub.front.auth import authenticate, require
+from hub.front.admission import Admission
+from hub.front.auth import require
 from hub.front.body import check_media_type, parse_object, read_body, typed
-from hub.front.params import EVENT_STREAM, JSON
+from hub.front.headers import HARDENED
+from hub.front.params import EVENT_STREAM, JSON, preferred
 from hub.front.problems import MethodNotAllowed, Unexpected, problem
 from hub.front.services import Services
 from hub.front.sse import EventStream
@@ -36,7 +39,7 @@ class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
 
 B = TypeVar("B")
 Q = TypeVar("Q")
-_LONG_BODY_S: Final = 300.0
+_LONG_BODY: Final = 10  # times as long as others
 _NOBODY: Final = Token(name="nobody", scopes=frozenset())
 
 
@@ -139,8 +142,9 @@ def operation(
 class Path:
     """All operations of one path, as an ASGI application. Answers HEAD and OPTIONS too."""
 
-    def __init__(self, operations: Sequence[Operation], services: Services) -> None:
+    def __init__(self, operations: Sequence[Operation], services: Services, admission: Admission) -> None:
         self._services = services
+        self._admission = admission
         self._path = operations[0].path
         self._by_method = {one.method: one for one in operations}
         allowed = [*self._by_method, *(["HEAD"] if "GET" in self._by_method else []), "OPTIONS"]
@@ -148,27 +152,31 @@ class Path:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        response = await told(self._respond(scope, receive))
-        self._services.metrics.request(self._path, response.status_code)
-        if scope["method"] == "HEAD":
-            response.body = b""  # the headers, with the length that GET would have, are made already
-        await response(scope, receive, send)
+        with ExitStack() as held:
+            response = await told(self._respond(scope, receive, held))
+            self._services.metrics.request(self._path, response.status_code)
+            if scope["method"] == "HEAD":
+                response.body = b""  # the headers, with the length that GET would have, are made already
+            await response(scope, receive, send)
 
-    async def _respond(self, scope: Scope, receive: Receive) -> Response:
+    async def _respond(self, scope: Scope, receive: Receive, held: ExitStack) -> Response:
         method = scope["method"]
         found = self._by_method.get("GET" if method == "HEAD" else method)
         if found is not None:
-            return _response(found, await found.handler(await self._call(found, scope, receive)))
+            return _response(found, await found.handler(await self._call(found, scope, receive, held)))
         if method == "OPTIONS":
             return Response(status_code=204, headers={"Allow": self._allow})
         raise MethodNotAllowed(f"{method} is not for this route; it takes {self._allow}.", allow=self._allow)
 
-    async def _call(self, found: Operation, scope: Scope, receive: Receive) -> Call[Any, Any]:
+    async def _call(self, found: Operation, scope: Scope, receive: Receive, held: ExitStack) -> Call[Any, Any]:
         headers, services = Headers(scope=scope), self._services
         token = _NOBODY
         if found.scope is not None:
-            token = await authenticate(headers, services.tokens)
+            admitted = await self._admission.admit(scope)
+            token = admitted.token
             require(token, found.scope)
+            if _may_stream(found, headers):  # before anything is done, so that nothing is for nobody
+                held.enter_context(self._admission.stream(admitted, scope))
         params = QueryParams(scope["query_string"])
         return Call(
             services=services,
@@ -179,6 +187,12 @@ class Path:
             query=_query(found, params),
             body=await _body(found, headers, receive, services.config.server),
         )
+
+
+def _may_stream(found: Operation, headers: Headers) -> bool:
+    """Whether the answer may be a stream: one is declared, and the client likes it best."""
+    media = list(dict.fromkeys(reply.media for reply in found.replies if reply.kind is not None))
+    return EVENT_STREAM in media and preferred(headers, media) == EVENT_STREAM
 
 
 async def told(response: Awaitable[Response]) -> Response:
@@ -208,10 +222,10 @@ def _query(found: Operation, params: QueryParams) -> Any:
 async def _body(found: Operation, headers: Headers, receive: Receive, server: ServerConfig) -> Any:
     if found.raw:
         check_media_type(headers, found.raw)
-        return await read_body(headers, receive, server.max_import_bytes, _LONG_BODY_S)
+        return await read_body(headers, receive, server.max_import_bytes, _LONG_BODY * server.body_timeout_s)
     if found.body is None:
         return None
-    raw = await read_body(headers, receive, server.max_body_bytes)
+    raw = await read_body(headers, receive, server.max_body_bytes, server.body_timeout_s)
     if found.optional and not raw.strip():
         raw = b"{}"
     else:
@@ -225,7 +239,7 @@ def _response(found: Operation, outcome: Outcome) -> Response:
         _declared(found, 200, EVENT_STREAM)
         return outcome
     reply = _declared(found, outcome.status, outcome.media)
-    headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", **outcome.headers}
+    headers = {**HARDENED, **outcome.headers}
     if reply.kind is None:
         return Response(status_code=outcome.status, headers=headers)
     content = outcome.value if isinstance(outcome.value, bytes) else to_json(outcome.value)

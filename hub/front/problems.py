@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from hub.errors import HubError
 from hub.events import to_json
+from hub.front.headers import HARDENED
 
 MEDIA_TYPE: Final = "application/problem+json"
 
@@ -28,6 +29,24 @@ class MissingScope(HubError):
     """The token may not do this. Facts: scope."""
 
     code: ClassVar[str] = "missing_scope"
+
+
+class TooManyRequests(HubError):
+    """The token asks too often. Facts: retry_after_s."""
+
+    code: ClassVar[str] = "too_many_requests"
+
+
+class TooManyStreams(HubError):
+    """The token has too many streams open. Facts: limit, retry_after_s."""
+
+    code: ClassVar[str] = "too_many_streams"
+
+
+class TooManyWrongTokens(HubError):
+    """Whoever asks has guessed too often. Facts: retry_after_s."""
+
+    code: ClassVar[str] = "too_many_wrong_tokens"
 
 
 class BadHost(HubError):
@@ -167,6 +186,9 @@ KINDS: Final[Mapping[str, Kind]] = {
     "unknown_agent": Kind(422, "Unknown agent"),
     "unknown_policy": Kind(422, "Unknown policy"),
     "idempotency_mismatch": Kind(422, "Idempotency-Key used before"),
+    "too_many_requests": Kind(429, "Too many requests"),
+    "too_many_streams": Kind(429, "Too many streams"),
+    "too_many_wrong_tokens": Kind(429, "Too many wrong tokens"),
     "headers_too_large": Kind(431, "Headers too large"),
     "internal_error": Kind(500, "Fault of the hub"),
     "agent_unavailable": Kind(503, "Agent unavailable"),
@@ -177,7 +199,6 @@ KINDS: Final[Mapping[str, Kind]] = {
     "bad_tokens": Kind(503, "Tokens unreadable"),
 }
 _FAULT: Final = Kind(500, "Fault of the hub")
-_COMMON: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 def kind_of(code: str) -> Kind:
@@ -201,9 +222,11 @@ def document(error: HubError) -> dict[str, Any]:
 def problem(error: HubError) -> Response:
     """The response that tells ``error``."""
     status = kind_of(error.code).status
-    headers = dict(_COMMON)
+    headers = dict(HARDENED)
     if status == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="turnhub"'
+    if status == 429:
+        headers["Retry-After"] = str(error.facts.get("retry_after_s", 1))
     if status == 503:
         headers["Retry-After"] = "1"
     if isinstance(error, MethodNotAllowed):

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import math
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final
@@ -17,7 +19,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from hub.errors import HubError
-from hub.front.protocol import Limits, bounded
+from hub.front.protocol import FAREWELL_S, Limits, bounded
 
 SEND_BUFFER: Final = 128 * 1024
 GRACE_S: Final = 3
@@ -34,14 +36,22 @@ class CannotListen(HubError):
 class FrontServer:
     """One front on one address. ``started`` is set once it listens; ``url`` says where."""
 
-    def __init__(self, app: ASGIApp, host: str, port: int, limits: Limits | None = None) -> None:
-        """``port`` 0: any free one."""
+    def __init__(
+        self,
+        app: ASGIApp,
+        host: str,
+        port: int,
+        limits: Limits | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """``port`` 0: any free one. ``tls`` None: plain HTTP."""
         self.started = asyncio.Event()
         self.url = ""
         self.port = port
         self._app = app
         self._host = host
         self._limits = limits or Limits()
+        self._tls = tls
         self._stop = asyncio.Event()
 
     async def run(self) -> None:
@@ -51,7 +61,7 @@ class FrontServer:
             for one in sockets:
                 stack.enter_context(one)
             self.port = sockets[0].getsockname()[1]
-            server = _Server(self._config(), self._on_started)
+            server = _Server(self._config(), self._limits, self._tls, self._on_started)
             serving = asyncio.create_task(server.serve(sockets))
             stopped = asyncio.create_task(self._stop.wait())
             try:
@@ -68,7 +78,8 @@ class FrontServer:
 
     def _on_started(self) -> None:
         host = _ANY.get(self._host, self._host)
-        self.url = f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+        scheme = "http" if self._tls is None else "https"
+        self.url = f"{scheme}://[{host}]:{self.port}" if ":" in host else f"{scheme}://{host}:{self.port}"
         self.started.set()
 
     def _config(self) -> uvicorn.Config:
@@ -81,7 +92,7 @@ class FrontServer:
             access_log=False,  # addresses can hold a token
             proxy_headers=False,
             server_header=False,
-            timeout_keep_alive=self._limits.idle_s,
+            timeout_keep_alive=math.ceil(self._limits.idle_s),
             timeout_graceful_shutdown=GRACE_S,
         )
 
@@ -89,8 +100,12 @@ class FrontServer:
 class _Server(uvicorn.Server):
     """uvicorn without signal handlers, which says when it has started and leaves no connection behind."""
 
-    def __init__(self, config: uvicorn.Config, on_started: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, limits: Limits, tls: ssl.SSLContext | None, on_started: Callable[[], None]
+    ) -> None:
         super().__init__(config)
+        self._limits = limits
+        self._tls = tls
         self._on_started = on_started
 
     @contextmanager
@@ -99,9 +114,29 @@ class _Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, then say so."""
-        await super().startup(sockets)
+        """Listen, then say so. Where uvicorn's own would wait a minute for a TLS handshake, and half of one for
+        a farewell, this has bounds for both."""
+        await self.lifespan.startup()
+        loop = asyncio.get_running_loop()
+        secured = self._tls is not None
+        self.servers = [
+            await loop.create_server(
+                self._protocol,
+                sock=one,
+                ssl=self._tls,
+                backlog=_BACKLOG,
+                ssl_handshake_timeout=self._limits.head_s if secured else None,
+                ssl_shutdown_timeout=FAREWELL_S if secured else None,
+            )
+            for one in sockets or ()
+        ]
+        self.started = True
         self._on_started()
+
+    def _protocol(self) -> asyncio.Protocol:
+        """A connection's protocol."""
+        kind: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
+        return kind(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Let requests end within the grace, then cut off what is left."""

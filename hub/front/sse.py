@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.server import Server
 
 from hub.errors import HubError
+from hub.front.headers import HARDENED
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +79,7 @@ class EventStream(EventSourceResponse):
         counted: AbstractContextManager[None] | None = None,
         stuck_s: float = STUCK_S,
     ) -> None:
-        super().__init__(_Nothing(), ping=0, sep="\n", headers={"X-Content-Type-Options": "nosniff"})
+        super().__init__(_Nothing(), ping=0, sep="\n", headers=dict(HARDENED))
         del self.headers["connection"]  # the server's own business
         self._subscription = subscription
         self._then = then

@@ -30,6 +30,7 @@ _HEADERS: Final = {
         "require-trusted-types-for 'script'; trusted-types turnhub"
     ),
     "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",

@@ -15,6 +15,8 @@ from typing import Final
 
 import httpx
 
+from hub.client.discover import Address
+from hub.client.tls import verification
 from hub.statedir import read_note
 from hub.testing.stores import wait_for
 
@@ -79,7 +81,11 @@ class HubProcess:
             return False
         self.url = note.url
         try:
-            answer = httpx.get(f"{self.url}/readyz", headers={"Authorization": f"Bearer {self.token}"})
+            answer = httpx.get(
+                f"{self.url}/readyz",
+                headers={"Authorization": f"Bearer {self.token}"},
+                verify=verification(Address(url=note.url, certificate=note.certificate)),
+            )
         except httpx.TransportError:
             return False
         return answer.status_code == 200

@@ -17,6 +17,7 @@ from hub import __version__
 from hub.cli.main import turnhub
 from hub.errors import StoreUnavailable
 from hub.statedir import HubNote, write_note
+from tests.certificates import issue
 from tests.clihub import CliHub
 
 REDIS = shutil.which("redis-server")
@@ -197,6 +198,24 @@ def test_an_address_that_is_not_ours_is_named() -> None:
     """It can not be listened on."""
     text = f'[server]\nhost = "192.0.2.1"\n{GOOD}'
     assert "could not listen on 192.0.2.1" in examine(text, code=1)["hub"]["detail"]
+
+
+def test_a_hub_that_others_can_reach_is_looked_at(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without TLS it would not start; with it, the certificate has to be one, and the names have to be known."""
+    open_to_all = f'[server]\nhost = "0.0.0.0"\n{GOOD}'
+    assert "--insecure-bind" in examine(open_to_all, code=1)["exposure"]["detail"]
+    (place / "empty.pem").write_text("")
+    text = open_to_all.replace("[server]", '[server]\ntls_cert = "empty.pem"')
+    assert "server.tls_cert" in examine(text, code=1)["exposure"]["detail"]
+    issued = issue(place / "tls")
+    text = open_to_all.replace("[server]", f'[server]\ntls_cert = "{issued.cert}"\ntls_key = "{issued.key}"')
+    found = examine(text, code=0)["exposure"]
+    assert found["status"] == "note"
+    assert "server.allowed_hosts" in found["detail"]
+    monkeypatch.setenv("TURNHUB_TOKEN", "hunter2")
+    found = examine(text, code=1)["exposure"]
+    assert "7 characters" in found["detail"]
+    assert "hunter2" not in str(found)
 
 
 def test_the_version_that_runs_is_compared_with_the_one_installed(

@@ -70,6 +70,25 @@ def test_options_override_environment_and_file(served: Served, tmp_path: Path) -
     assert run("serve", "--config", "other.toml").exit_code == 2
 
 
+def test_tls_and_a_bare_bind_can_be_asked_for(served: Served, tmp_path: Path) -> None:
+    """The paths are those of where the command is typed; each option is a key of the configuration too."""
+    (tmp_path / "etc").mkdir()
+    file = tmp_path / "etc" / "turnhub.toml"
+    file.write_text('[server]\ntls_cert = "hub.pem"\n')
+    assert run("serve", "--config", str(file), TURNHUB_SERVER__TLS_KEY="hub.key").exit_code == 0
+    assert served.config.server.tls_cert == tmp_path / "etc" / "hub.pem"
+    assert served.config.server.tls_key == tmp_path / "etc" / "hub.key"
+    assert not served.config.server.insecure_bind
+    args = ("--tls-cert", "a.pem", "--tls-key", "a.key", "--insecure-bind")
+    assert run("serve", "--config", str(file), *args).exit_code == 0
+    server = served.config.server
+    assert (server.tls_cert, server.tls_key) == (tmp_path / "a.pem", tmp_path / "a.key")
+    assert server.insecure_bind
+    told = run("serve", TURNHUB_SERVER__TLS_KEY="hub.key")
+    assert told.exit_code == 2
+    assert "server.tls_key: is of no use without server.tls_cert" in told.stderr
+
+
 def test_a_person_is_shown_where_to_go(served: Served, tmp_path: Path) -> None:
     """One address with the token in it, the agents, the next command; all of it on stderr."""
     result = run("serve")

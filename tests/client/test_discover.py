@@ -40,6 +40,22 @@ def test_the_token_file_is_only_used_for_this_machine(state: Path) -> None:
         assert discover(url, None, state, SERVER, {}).token is None
 
 
+def test_the_noted_certificate_is_for_the_noted_address_only(state: Path) -> None:
+    """Found by the state directory or named, it is the same hub; any other has to be vouched for."""
+    write_note(state, HubNote(url="https://127.0.0.1:3", pid=1, version="1", certificate="PEM"))
+    for url in (None, "https://127.0.0.1:3", "https://127.0.0.1:3/"):
+        assert discover(url, None, state, SERVER, {}).certificate == "PEM"
+    assert discover(None, None, state, SERVER, {"TURNHUB_URL": "https://127.0.0.1:3"}).certificate == "PEM"
+    for url in ("https://127.0.0.1:4", "https://hub.example", "http://127.0.0.1:3"):
+        assert discover(url, None, state, SERVER, {}).certificate is None
+
+
+def test_a_hub_with_tls_is_looked_for_by_https(tmp_path: Path) -> None:
+    """Where no hub has left a note."""
+    server = ServerConfig(port=9000, tls_cert=tmp_path / "hub.pem")
+    assert discover(None, None, tmp_path, server, {}).url == "https://127.0.0.1:9000"
+
+
 def test_without_a_token_file_there_is_no_token(tmp_path: Path) -> None:
     """The hub will say what is missing."""
     assert discover(None, None, tmp_path, SERVER, {}).token is None

@@ -6,14 +6,16 @@ import asyncio
 import errno
 import re
 import socket
+import ssl
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
 import httpx
 import pytest
 from msgspec.structs import replace
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hub.front.app import create_app
@@ -29,10 +31,10 @@ HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 
 @asynccontextmanager
 async def serving(
-    app: ASGIApp, limits: Limits | None = None, host: str = "127.0.0.1"
+    app: ASGIApp, limits: Limits | None = None, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[FrontServer]:
     """A server on a free port."""
-    server = FrontServer(app, host, 0, limits)
+    server = FrontServer(app, host, 0, limits, tls)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.run())
         await server.started.wait()
@@ -167,12 +169,167 @@ async def test_a_head_without_end_is_refused(door: Door) -> None:
     assert b'"code":"headers_too_large"' in got
 
 
+async def test_a_second_head_that_does_not_come_never_gets_into_the_first_answer(door: Door) -> None:
+    """A stream's client that begins another request is cut off, and reads no byte that is not the stream's."""
+
+    class Silent(Frames):
+        async def read(self) -> bytes | None:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await EventStream(Silent())(scope, receive, send)
+
+    async with serving(app, Limits(head_s=0.2)) as server, dialled(server) as (reader, writer):
+        writer.write(HEAD + b"\r\n" + HEAD)
+        got = b""
+        with suppress(ConnectionResetError):
+            got = await answer(reader)
+    assert got.count(b"HTTP/1.1") <= 1
+    assert b"408" not in got
+
+
+async def let_go(writer: asyncio.StreamWriter) -> None:
+    """Return when the server is seen to have let go: it no longer takes what we send."""
+    with suppress(ConnectionError):
+        async with asyncio.timeout(10):
+            while True:
+                await asyncio.sleep(0.05)
+                writer.write(b"x")
+                await writer.drain()
+
+
+async def gone(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, word: bytes) -> bytes:
+    """What the server says until it closes, while ``word`` is said to it over and over."""
+    got = b""
+    with suppress(ConnectionError):
+        async with asyncio.timeout(10):
+            while not reader.at_eof():
+                writer.write(word)
+                with suppress(TimeoutError):
+                    got += await asyncio.wait_for(reader.read(65_536), 0.02)
+    return got
+
+
+POST = b"POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\n"
+
+
+@pytest.mark.parametrize(
+    ("request_", "word"),
+    [
+        (POST + b"Content-Length: 100000\r\n\r\n", b"x"),
+        (POST + b"Content-Length: 1\r\n\r\n", b""),
+        (POST + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+        (POST + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"X: y\r\n"),
+        (HEAD + b"\r\n", b"\r\n"),
+        (HEAD + b"\r\n", b""),
+    ],
+    ids=["a body", "no body", "chunks", "trailers", "empty lines", "silence"],
+)
+async def test_an_answered_request_holds_its_connection_only_so_long(
+    door: Door, request_: bytes, word: bytes
+) -> None:
+    """Whatever still trickles in, wanted by nobody: without a token nobody can pile up connections."""
+    async with serving(door.app, Limits(idle_s=0.3)) as server, dialled(server) as (reader, writer):
+        writer.write(request_)
+        got = await reader.readuntil(b"\r\n\r\n")
+        got += await gone(reader, writer, word)
+    assert re.findall(rb"HTTP/1.1 (\d+)", got) in ([b"200"], [b"401"])
+
+
+async def test_a_body_that_ends_after_its_answer_leaves_no_connection_without_a_clock(door: Door) -> None:
+    """The last byte of a body that nobody read was once the last thing that was waited for."""
+    async with serving(door.app, Limits(idle_s=0.3)) as server, dialled(server) as (reader, writer):
+        writer.write(POST + b"Content-Length: 1\r\n\r\n")
+        await reader.readuntil(b"}")
+        writer.write(b"x")
+        assert await answer(reader) == b""
+
+
+@pytest.mark.parametrize("lines", [b"X-%d: " % 1 + b"x" * 500 + b"\r\n", b"x" * 500], ids=["many", "one"])
+async def test_what_follows_a_body_is_bounded_and_not_kept(door: Door, lines: bytes) -> None:
+    """Trailers count for nothing here: few are passed over, many are refused before they fill the memory."""
+    seen: list[list[tuple[bytes, bytes]]] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive()).get("more_body"):
+            pass
+        seen.append(scope["headers"])
+        await Response()(scope, receive, send)
+
+    chunked = POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"
+    async with serving(app, Limits(head_bytes=5_000)) as server:
+        async with dialled(server) as (reader, writer):
+            writer.write(chunked + b"Authorization: Bearer x\r\n\r\n")
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+        async with dialled(server) as (reader, writer):
+            writer.write(chunked + b"X: ")
+            got = await gone(reader, writer, lines)
+    assert [name for name, _ in seen[0]] == [b"host", b"transfer-encoding"]
+    assert got.startswith(b"HTTP/1.1 431 ")
+
+
+async def test_a_client_that_takes_no_answer_is_cut_off() -> None:
+    """Also where the answer is no stream, and lies ready as a whole."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await Response(b"x" * 20_000_000)(scope, receive, send)
+
+    async with serving(app, Limits(stuck_s=0.3)) as server, dialled(server) as (reader, writer):
+        reader._transport.pause_reading()  # type: ignore[attr-defined]
+        writer.write(HEAD + b"\r\n")
+        await let_go(writer)
+
+
+async def test_connections_of_one_address_are_bounded_and_counted_no_longer_than_they_last(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One other machine cannot take all; this machine, which many come by, is not counted."""
+    async with serving(door.app, Limits(per_address=1)) as server:
+        async with dialled(server) as (_, first), dialled(server) as (reader, writer):
+            first.write(HEAD)
+            writer.write(HEAD + b"Connection: close\r\n\r\n")
+            assert (await answer(reader)).startswith(b"HTTP/1.1 200 ")
+        monkeypatch.setattr("hub.front.protocol.peer_of", lambda _: "192.0.2.7")
+        async with dialled(server) as (_, first), dialled(server) as (reader, _):
+            first.write(HEAD)
+            got = await answer(reader)
+            assert got.startswith(b"HTTP/1.1 503 ")
+            assert b"192.0.2.7" in got
+        status = b""
+        while status != b"HTTP/1.1 200":  # the server has to notice first that they left
+            async with dialled(server) as (reader, writer):
+                writer.write(HEAD + b"Connection: close\r\n\r\n")
+                status = (await answer(reader))[:12]
+
+
 async def test_what_is_no_http_gets_a_problem(door: Door) -> None:
     """Not uvicorn's plain text."""
     async with serving(door.app) as server, dialled(server) as (reader, writer):
         writer.write(b"\x16\x03\x01 this is TLS\r\n\r\n")
         got = await answer(reader)
     assert got.startswith(b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\n")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+        b"Content-Length: 4\r\nContent-Length: 5\r\n",
+        b"Content-Length: -1\r\n",
+        b"Content-Length: 4, 5\r\n",
+        b"Transfer-Encoding: chunked, identity\r\n",
+        b"X: a\x00b\r\n",
+        b"X y: z\r\n",
+        b"X: a\n Authorization: b\r\n",
+    ],
+)
+async def test_a_request_that_could_be_read_in_two_ways_is_refused(door: Door, lines: bytes) -> None:
+    """So nothing can be hidden from a proxy in front of the hub."""
+    async with serving(door.app) as server, dialled(server) as (reader, writer):
+        writer.write(POST + lines + b"\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        got = await answer(reader)
+    assert re.findall(rb"HTTP/1.1 (\d+)", got) == [b"400"]
 
 
 async def test_too_many_connections_are_refused(door: Door) -> None:
@@ -235,13 +392,7 @@ async def test_a_client_that_stops_reading_is_cut_off(door: Door) -> None:
         writer.write(HEAD + b"\r\n")
         await reader.readexactly(100)
         reader._transport.pause_reading()  # type: ignore[attr-defined]
-        while True:  # until the server is seen to have let go: it no longer takes what we send
-            await asyncio.sleep(0.05)
-            try:
-                writer.write(b"x")
-                await writer.drain()
-            except ConnectionError:
-                break
+        await let_go(writer)
     assert sent < 8_000_000
 
 
