@@ -25,7 +25,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str, str]]] = {
     "sessions": ("lists", "sessions", "List the sessions, newest change first."),
     "new": ("sessions", "new", "Open a session with an agent."),
     "send": ("talk", "send", "Send a message and watch its turn."),
-    "attach": ("talk", "attach", "Watch the running turn of a session."),
+    "attach": ("talk", "attach", "Chat in a session; or watch its running turn."),
     "retry": ("talk", "retry", "Try the last message again and watch."),
     "interrupt": ("talk", "interrupt", "Stop the running turn of a session."),
     "show": ("sessions", "show", "Show a session's conversation."),
