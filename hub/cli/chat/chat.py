@@ -7,6 +7,7 @@ import math
 import signal
 import time
 from collections.abc import Coroutine
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from hub.cli.chat.answering import Answering
 from hub.cli.chat.commands import HELP, Command, Help, Interrupt, Mistake, Queue, Quit, Retry, Send, parse
 from hub.cli.chat.screen import Screen
 from hub.cli.chat.story import Instant, Piece, Story, Words
-from hub.cli.clean import clean, one_line
+from hub.cli.clean import one_line
 from hub.cli.common import DONE
 from hub.cli.replies import Reply, Unclear
 from hub.client import Client, ClientError, HubNotReachable, Patience, ProblemError
@@ -54,11 +55,13 @@ class Chat:
         self._tasks: set[asyncio.Task[None]] = set()
         self._screen = Screen(self, self._tail, self._status)
         self._drawn = asyncio.Event()
+        self._typed = asyncio.Event()
         self._words = lru_cache(maxsize=4)(render.words)
         self._keys: dict[tuple[str, str, bool], str] = {}
         self._mine: set[str] = set()  # turns, and messages that begin them
         self._sending = False
         self._answering: Answering | None = None
+        self._replying: Answering | None = None
         self._answered: set[str] = set()
         self._stopping: str | None = None
         self._away = False
@@ -85,6 +88,10 @@ class Chat:
         return self._code
 
     # What the person does
+
+    def typing(self) -> None:
+        """A message is being typed."""
+        self._typed.set()
 
     def entered(self, typed: str) -> None:
         """Do what was entered, if it can be done."""
@@ -117,9 +124,11 @@ class Chat:
     def answered(self, typed: str) -> None:
         """Answer with what is typed, if it is an answer."""
         answering = self._answering
-        if answering is None or self._sending:
+        if answering is None or self._replying is not None:
             return
         if answering.over is not None:
+            if typed:
+                self._say(f"Not sent: {typed}", "dim")
             self._next_ask()
             return
         try:
@@ -131,8 +140,9 @@ class Chat:
             self._screen.answer_taken()
             self._screen.ask(answering.hint)
         else:
-            self._sending = True
-            self._do(self._answer(answering, reply))
+            self._replying = answering
+            self._screen.answered()  # what is typed while the answer is on its way is a message again
+            self._do(self._answer(answering, reply, typed))
 
     def stopped(self) -> None:
         """Ctrl-C: stop a turn that was begun here; else, and the second time, leave."""
@@ -212,27 +222,24 @@ class Chat:
             self._stopping = None
             self._say(error.detail, "yellow")
 
-    async def _answer(self, answering: Answering, reply: Reply) -> None:
+    async def _answer(self, answering: Answering, reply: Reply, typed: str) -> None:
+        refused = None
         try:
             await self._client.answer(answering.ask.id, reply)
-        except ProblemError as problem:
-            self._say(problem.detail, "yellow")
-            answering.again()
-            if problem.status in {404, 409, 410}:
-                self._answered.add(answering.ask.id)
-                self._screen.answer_taken()
         except HubNotReachable as error:
-            answering.again()
-            self._say(f"Not known to be answered: {error.detail}. Enter sends it again.", "red")
+            refused = f"Not known to be answered: {error.detail}."
         except ClientError as error:
-            answering.again()
-            self._say(error.detail, "red")
-        else:
+            refused = error.detail
+        self._replying = None
+        if refused is None:
             self._answered.add(answering.ask.id)
-            self._screen.answer_taken()
-        finally:
-            self._sending = False
-            self._follow_asks()
+        else:
+            self._say(refused, "yellow")
+            answering.again()
+        if refused is not None and answering.ask.id in self._story.asks:
+            self._put(answering, typed)
+        else:
+            self._next_ask()
 
     # What the hub says
 
@@ -258,33 +265,46 @@ class Chat:
     def _follow_asks(self) -> None:
         """Have the input ask for what is asked."""
         now = self._answering
-        if now is not None and now.over is None:
-            if now.ask.id in self._story.asks and now.ask.id not in self._answered:
-                return
-            over = self._story.settled.get(now.ask.id, "it is over")
-            if self._screen.half_answer and now.ask.id not in self._answered:
-                now.over = one_line(over, 80)  # what is being typed was meant for it, and for nothing else
-                self._screen.ask(now.hint)
-                return
-        if now is None or now.over is None:
+        if now is None:
+            self._next_ask()
+        elif now is self._replying or now.over is not None or self._is_open(now.ask.id):
+            return  # what becomes of it is known when the hub has answered, or the person has seen it
+        elif self._screen.half_answer:
+            # What is being typed was meant for it, and for nothing else.
+            now.over = one_line(self._story.settled.get(now.ask.id, "it is over"), 80)
+            self._screen.ask(now.hint)
+        else:
             self._next_ask()
 
+    def _is_open(self, ask_id: str) -> bool:
+        return ask_id in self._story.asks and ask_id not in self._answered
+
     def _next_ask(self) -> None:
-        ask = next((one for one in self._story.asks.values() if one.id not in self._answered), None)
-        if ask is None:
-            if self._answering is not None:
-                self._answering = None
-                self._screen.answered()
-            return
-        self._answering = answering = Answering(ask)
-        self._screen.answered()
-        self._screen.ask(clean(answering.hint))
+        ask = next((one for one in self._story.asks.values() if self._is_open(one.id)), None)
+        if ask is not None:
+            self._screen.answered()
+            self._put(Answering(ask))
+        elif self._answering is not None:
+            self._answering = None
+            self._screen.answered()
+
+    def _put(self, answering: Answering, typed: str = "") -> None:
+        self._answering = answering
+        self._screen.ask(answering.hint, typed)
         self._do(self._arm(answering))
 
     async def _arm(self, answering: Answering) -> None:
-        await asyncio.sleep(_ARMED_AFTER_S)
-        if self._answering is answering and not self._screen.draft:
-            self._screen.turn_to_answer()
+        """Turn to the answer once nobody is typing a message."""
+        while self._answering is answering:
+            self._typed.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_ARMED_AFTER_S):
+                    await self._typed.wait()
+                    continue
+            if not self._screen.draft:
+                self._screen.turn_to_answer()
+                return
+            await self._typed.wait()
 
     # What is shown
 
@@ -294,10 +314,10 @@ class Chat:
             if isinstance(piece, Words):
                 self._screen.show(render.words(piece.text, columns) + "\n")
             else:
-                self._screen.show(render.plain(piece.text, piece.style, columns))
+                self._screen.show(render.plain(piece.text, piece.style))
 
     def _say(self, text: str, style: str = "") -> None:
-        self._screen.show(render.plain(text, style, self._screen.columns))
+        self._screen.show(render.plain(text, style))
 
     def _tail(self, columns: int, lines: int) -> str:
         tail = self._story.tail(lines)
@@ -307,7 +327,7 @@ class Chat:
     def _status(self, columns: int) -> str:
         parts = [self._story.activity(time.time()), "the hub is away" if self._away else ""]
         shown = one_line(" · ".join(part for part in parts if part), max(10, columns - 1))
-        return render.plain(shown, "bold cyan", columns + 1) if shown else ""
+        return render.plain(shown, "bold cyan") if shown else ""
 
     async def _draw(self) -> None:
         """Draw what changes, as often as an eye can follow; how long a turn takes is news once a second."""

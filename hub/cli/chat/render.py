@@ -34,20 +34,20 @@ def words(text: str, width: int) -> str:
         try:
             return _drawn(_Harmless(_Words(text)), width).strip("\n")
         except Exception:  # noqa: BLE001 - whatever a text does to the renderer, its words are shown
-            return plain(text, width=width)
-    return plain(text, width=width)
+            return plain(text)
+    return plain(text)
 
 
-def plain(text: str, style: str = "", width: int = 80) -> str:
-    """Lines as they are, in one style as rich names it, without line ends at their end."""
-    drawn = _drawn(_Harmless(Text(clean(text).rstrip("\n"), style=style, overflow="fold")), width)
-    return drawn.rstrip("\n")
+def plain(text: str, style: str = "") -> str:
+    """Lines as they are, for the terminal to wrap, in one style as rich names it; without line ends at their
+    end."""
+    return _drawn(_Harmless(Text(clean(text).rstrip("\n"), style=style)), 80, wrap=False).rstrip("\n")
 
 
-def _drawn(shown: _Harmless, width: int) -> str:
+def _drawn(shown: _Harmless, width: int, *, wrap: bool = True) -> str:
     page = io.StringIO()
     console = Console(file=page, width=max(width, 10), force_terminal=True, legacy_windows=False, emoji=False)
-    console.print(shown, markup=False, highlight=False)
+    console.print(shown, markup=False, highlight=False, soft_wrap=not wrap)
     return page.getvalue()
 
 

@@ -35,6 +35,9 @@ _MOST_INPUT_LINES: Final = 8
 class Person(Protocol):
     """What the person at the terminal does."""
 
+    def typing(self) -> None:
+        """The message that is being typed has changed."""
+
     def entered(self, typed: str) -> None:
         """A message, or a command, was entered. It stays in the input until :meth:`Screen.sent`."""
 
@@ -60,7 +63,7 @@ class Screen:
         self._tail = tail
         self._status = status
         self._asking = ""
-        self._message = Buffer(multiline=True)
+        self._message = Buffer(multiline=True, on_text_changed=lambda _: person.typing())
         self._answer = Buffer(multiline=False)
         self._height = 0
         # No cursor position requests: an answer that comes late would be typed into whatever runs next.
@@ -121,10 +124,13 @@ class Screen:
             self._message.text = self._message.text[len(typed) :]
             self._message.cursor_position = len(self._message.text)
 
-    def ask(self, hint: str) -> None:
+    def ask(self, hint: str, typed: str = "") -> None:
         """Have an answer beside the message, with a hint what to type. It is turned to by :meth:`turn_to_answer`,
-        or by the person."""
+        or by the person. ``typed``: what stands there already."""
         self._asking = hint
+        if typed:
+            self._answer.text = typed
+            self._answer.cursor_position = len(typed)
         self.refresh()
 
     def turn_to_answer(self) -> None:
