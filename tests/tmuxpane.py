@@ -7,9 +7,9 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
@@ -24,7 +24,6 @@ class Pane:
     lines that are not cut at its width."""
 
     server: str
-    _seen: int = field(default=0)
 
     def tmux(self, *args: str) -> str:
         """What a command of tmux prints."""
@@ -57,15 +56,14 @@ class Pane:
         pattern = ".*?".join(map(re.escape, texts))
         return self.until(lambda shown: re.search(pattern, shown, re.DOTALL) is not None, " … ".join(texts))
 
-    def until(self, true_of: object, what: str) -> str:
-        """Wait until something is true of what is shown. Fails with what there is."""
-        assert callable(true_of)
+    def until(self, true_of: Callable[[str], bool], what: str) -> str:
+        """Wait until something is true of what is shown; what is shown then. Fails with what there is."""
         last = ""
 
         def ready() -> bool:
             nonlocal last
             last = self.shown
-            return bool(true_of(last))
+            return true_of(last)
 
         try:
             wait_for(ready, _WITHIN_S)
@@ -81,7 +79,7 @@ class Pane:
 
 @contextmanager
 def pane(
-    command: list[str], environ: Mapping[str, str], cwd: Path, *, width: int = 100, height: int = 30
+    command: list[str], environ: Mapping[str, str], cwd: Path, *, width: int = 180, height: int = 40
 ) -> Iterator[Pane]:
     """``command`` in a pane that stays when it ends, and then says ``[exit CODE]``."""
     given = {name: value for name, value in os.environ.items() if not name.startswith(("TMUX", "TURNHUB_"))}

@@ -23,6 +23,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str, str]]] = {
     "agents": ("lists", "agents", "List the agents and whether they can run."),
     "plugins": ("lists", "plugins", "List the plugins and why some are not there."),
     "sessions": ("lists", "sessions", "List the sessions, newest change first."),
+    "top": ("top", "top", "Show what all sessions are at, as it changes."),
     "new": ("sessions", "new", "Open a session with an agent."),
     "send": ("talk", "send", "Send a message and watch its turn."),
     "attach": ("talk", "attach", "Chat in a session; or watch its running turn."),

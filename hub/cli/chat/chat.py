@@ -59,11 +59,11 @@ class Chat:
         self._words = lru_cache(maxsize=4)(render.words)
         self._keys: dict[tuple[str, str, bool], str] = {}
         self._mine: set[str] = set()  # turns, and messages that begin them
-        self._sending = False
+        self._sending: asyncio.Task[None] | None = None
         self._answering: Answering | None = None
         self._replying: Answering | None = None
         self._answered: set[str] = set()
-        self._stopping: str | None = None
+        self._stopping = False
         self._away = False
         self._code = DONE
 
@@ -95,7 +95,7 @@ class Chat:
 
     def entered(self, typed: str) -> None:
         """Do what was entered, if it can be done."""
-        if self._sending:
+        if self._sending is not None:
             return
         try:
             command = parse(typed)
@@ -118,7 +118,7 @@ class Chat:
         except Mistake as mistake:
             self._say(str(mistake), "yellow")
             return
-        if isinstance(command, Send) and not self._sending:
+        if isinstance(command, Send) and self._sending is None:
             self._command(Queue(command), typed)
 
     def answered(self, typed: str) -> None:
@@ -147,9 +147,9 @@ class Chat:
     def stopped(self) -> None:
         """Ctrl-C: stop a turn that was begun here; else, and the second time, leave."""
         turn = self._story.turn
-        mine = turn is not None and bool({turn.id, turn.message_id} & self._mine)
-        if turn is not None and mine and self._stopping != turn.id:
-            self._stopping = turn.id
+        mine = self._sending is not None or (turn is not None and bool({turn.id, turn.message_id} & self._mine))
+        if mine and not self._stopping:
+            self._stopping = True
             self._say("Interrupting. Ctrl-C again leaves, and the turn goes on.", "yellow")
             self._do(self._interrupt())
         else:
@@ -180,8 +180,7 @@ class Chat:
                 self.left()
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        self._sending = True
-        self._do(work)
+        self._sending = self._do(work)
 
     async def _send(self, message: Send, on_busy: Any, typed: str) -> None:
         # The same words, sent again because nobody knows whether they arrived, are the same message.
@@ -202,7 +201,7 @@ class Chat:
             self._own(taken)
             self._screen.sent(typed)
         finally:
-            self._sending = False
+            self._sending = None
 
     async def _retry(self, mode: Any) -> None:
         try:
@@ -210,16 +209,18 @@ class Chat:
         except ClientError as error:
             self._say(error.detail, "yellow")
         finally:
-            self._sending = False
+            self._sending = None
 
     def _own(self, taken: dict[str, Any]) -> None:
         self._mine.add(taken["turn"]["id"] if taken.get("turn") else taken["message_id"])
 
     async def _interrupt(self) -> None:
+        if self._sending is not None:
+            await asyncio.wait({self._sending})  # there is nothing to interrupt before it has begun
         try:
             await self._client.interrupt(self._session)
         except ClientError as error:  # it has ended just now, or the hub is away
-            self._stopping = None
+            self._stopping = False
             self._say(error.detail, "yellow")
 
     async def _answer(self, answering: Answering, reply: Reply, typed: str) -> None:
@@ -249,6 +250,7 @@ class Chat:
             async with self._client.follow(self._session, self._cursor, patience) as stream:
                 async for received in stream:
                     self._show(self._story.see(received.event))
+                    self._stopping = self._stopping and (self._story.turn is not None or self._sending is not None)
                     self._follow_asks()
                     self._drawn.set()
         finally:
@@ -358,7 +360,8 @@ class Chat:
             self._say(f"Not sent: {self._screen.draft}", "yellow")
         self._say(f"{goes_on} with: turnhub attach {self._session}", "dim")
 
-    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+    def _do(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self._group.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task

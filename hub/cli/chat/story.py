@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
@@ -14,6 +13,7 @@ from hub.asks import AskRecord
 from hub.cli.chat.blocks import BlockSplitter, shown_end
 from hub.cli.clean import Cleaner, one_line
 from hub.cli.lines import Line, ask_lines, ending_line, status_line, told, tool_end, tool_line
+from hub.cli.overview import age
 from hub.events import (
     AnyEvent,
     Ask,
@@ -198,7 +198,7 @@ class Story:
         waiting = f"{len(self.queue)} waiting" if self.queue else ""
         if self.turn is None:
             return ""
-        parts = [self._now(), _age(self.turn.started_at, now_s), _tools(self.turn.tools), waiting]
+        parts = [self._now(), age(self.turn.started_at, now_s), _tools(self.turn.tools), waiting]
         return "● " + " · ".join(part for part in parts if part)
 
     def _now(self) -> str:
@@ -291,7 +291,7 @@ class Story:
             self.settled[ask_id] = "the turn has ended"
         self.asks.clear()
         pieces = _pieces(ending_line(event, RETRY))
-        if self.queue and not isinstance(event, TurnCompleted):
+        if self.queue and isinstance(event, TurnFailed):
             pieces.append(Line(f"{len(self.queue)} waiting in the queue: /queue lists them", "dim"))
         return pieces
 
@@ -356,11 +356,3 @@ def _tools(names: list[str]) -> str:
     each = [one_line(name, 30) + (f" ×{times}" if times > 1 else "") for name, times in Counter(names).items()]
     few = ", ".join(each[:4]) + ("…" if len(each) > 4 else "")
     return f"{len(names)} tool{'s' if len(names) > 1 else ''}: {few}"
-
-
-def _age(since: str, now_s: float) -> str:
-    try:
-        seconds = max(0, int(now_s - datetime.fromisoformat(since).timestamp()))
-    except ValueError:
-        return ""
-    return f"{seconds} s" if seconds < 60 else f"{seconds // 60} min {seconds % 60} s"
