@@ -21,9 +21,9 @@ from rich.text import Text
 
 from hub.cli.clean import clean
 
-MOST: Final = 60_000
-"""Longer texts are shown as they are, and so are those with more brackets than prose has: what a parser does with
-them grows with the square of their number."""
+MOST: Final = 12_000
+"""Longer blocks are shown as they are: while code is coloured nothing else happens here. So are those with more
+brackets than prose has: what a parser does with them grows with the square of their number."""
 _MOST_BRACKETS: Final = 2_000
 
 
