@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hub.cli.overview import age, cells, counts, everything
-from hub.testing.process import hub_process
+from hub.testing.process import HubProcess, hub_process
 from tests.clihub import BASH, FAIL, HANG, CliHub, script
 from tests.tmuxpane import pane
 
@@ -70,14 +70,10 @@ def test_ages(since: str, shown: str) -> None:
     assert age(since, NOW_S) == shown
 
 
-@pytest.fixture(params=["real"])
-def hub(real: object, hub: CliHub) -> CliHub:
-    """The real hub: a fake one has no runners."""
-    return hub
-
-
-def test_once_and_for_machines(real: object, hub: CliHub) -> None:
+def test_once_and_for_machines(real: HubProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Into a pipe it is printed once, a line a session; as JSON with the runners."""
+    monkeypatch.chdir(tmp_path)
+    hub = CliHub(url=real.url, token=real.token, home=tmp_path)
     waits, fails = hub.new(), hub.new()
     hub.start(waits, BASH)
     hub.asked(waits)
@@ -94,7 +90,7 @@ def test_once_and_for_machines(real: object, hub: CliHub) -> None:
     told = json.loads(hub.run("top", "--json").stdout)
     row = next(one for one in told["sessions"] if one["session"] == waits)
     assert (row["state"], row["asks"], row["queued"]) == ("waiting for you", 1, 1)
-    assert told["runners"][0]["agents"] == ["echo", "gone"] or told["runners"][0]["agents"] == ["echo"]
+    assert "echo" in told["runners"][0]["agents"]
     hub.run("interrupt", waits)
 
 
