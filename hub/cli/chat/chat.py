@@ -9,7 +9,7 @@ import time
 from collections.abc import Coroutine
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -22,6 +22,7 @@ from hub.cli.clean import one_line
 from hub.cli.common import DONE
 from hub.cli.replies import Reply, Unclear
 from hub.client import Client, ClientError, HubNotReachable, Patience, ProblemError
+from hub.client.http import OnBusy
 from hub.ids import request_id
 
 INTERRUPTED: Final = 130
@@ -38,7 +39,12 @@ _BUSY: Final = (
 async def chat(client: Client, session_id: str) -> int:
     """Chat at this terminal until the person leaves; the exit code. Raises ClientError where the hub cannot be
     reached at first, or refuses."""
-    instant = msgspec.convert(await client.session(session_id), Instant)
+    try:
+        instant = msgspec.convert(await client.session(session_id), Instant)
+    except msgspec.ValidationError as error:
+        raise ClientError(
+            f"The hub told the session in an unknown way ({error}); is it of another version?"
+        ) from None
     async with asyncio.TaskGroup() as group:
         return await Chat(client, instant, group).run()
 
@@ -84,7 +90,8 @@ class Chat:
                 loop.remove_signal_handler(number)
             for task in self._tasks:
                 task.cancel()
-        self._goodbye()
+        with suppress(OSError):  # the terminal may be gone
+            self._goodbye()
         return self._code
 
     # What the person does
@@ -104,7 +111,7 @@ class Chat:
             return
         if command is None:
             return
-        if isinstance(command, Send) and self._story.turn is not None:
+        if isinstance(command, Send) and self._story.turn is not None and not self._may_be_there(command):
             self._say(_BUSY, "yellow")
             return
         if not isinstance(command, Send | Queue) or command == Queue():
@@ -119,7 +126,7 @@ class Chat:
             self._say(str(mistake), "yellow")
             return
         if isinstance(command, Send) and self._sending is None:
-            self._command(Queue(command), typed)
+            self._command(command if self._may_be_there(command) else Queue(command), typed)
 
     def answered(self, typed: str) -> None:
         """Answer with what is typed, if it is an answer."""
@@ -182,9 +189,12 @@ class Chat:
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         self._sending = self._do(work)
 
-    async def _send(self, message: Send, on_busy: Any, typed: str) -> None:
-        # The same words, sent again because nobody knows whether they arrived, are the same message.
-        said = (message.text, str(on_busy), message.literal)
+    def _may_be_there(self, message: Send) -> bool:
+        """Whether it was sent and nobody knows whether it arrived: sent again it is the same message, and known."""
+        return (message.text, "reject", message.literal) in self._keys
+
+    async def _send(self, message: Send, on_busy: OnBusy, typed: str) -> None:
+        said = (message.text, on_busy, message.literal)
         key = self._keys.setdefault(said, request_id())
         try:
             taken = await self._client.post(
@@ -203,7 +213,7 @@ class Chat:
         finally:
             self._sending = None
 
-    async def _retry(self, mode: Any) -> None:
+    async def _retry(self, mode: Literal["rerun", "resume"]) -> None:
         try:
             self._own(await self._client.try_again(self._session, mode, key=request_id()))
         except ClientError as error:

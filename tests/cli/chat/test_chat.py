@@ -13,7 +13,7 @@ from hub.cli.chat import chat as chat_module
 from hub.cli.chat.chat import Chat
 from hub.cli.chat.story import AboutSession, Instant
 from hub.client import Client, HubNotReachable, ProblemError, Received
-from hub.events import Ask, AskOpened, TurnStarted
+from hub.events import Ask, AskOpened, Text, TurnStarted
 
 pytestmark = pytest.mark.anyio
 
@@ -169,6 +169,26 @@ async def test_words_of_which_nobody_knows_are_sent_again_as_the_same_message(
             await screen.until(lambda: screen.draft == "")
         first, second, third, fourth = [key for _, key in hub.posted]
         assert first == second == third != fourth
+
+
+async def test_a_message_that_may_have_begun_the_running_turn_is_asked_for_and_not_queued(
+    hub: FakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer was lost, and a turn runs: Enter, and Ctrl-Q too, sends the same message once more, of which the
+    hub knows."""
+    for press in ("entered", "queued"):
+        hub.posted.clear()
+        async with chatting(hub, monkeypatch) as screen:
+            hub.says = [HubNotReachable("cut"), TAKEN]
+            screen.enter("mine")
+            await screen.saw("Not known to be sent")
+            hub.events.put_nowait(Received(TurnStarted(seq=1, turn_id="t1", attempt=1), ""))
+            hub.events.put_nowait(Received(Text(seq=2, turn_id="t1", block=1, text="Begun."), ""))
+            await screen.saw("Begun.")
+            getattr(screen.person, press)("mine")
+            await screen.until(lambda: screen.draft == "")
+        (first, key), (second, same) = hub.posted
+        assert (first, key) == (second, same)
 
 
 async def test_what_is_typed_behind_a_message_on_its_way_stays(
