@@ -190,7 +190,7 @@ class Chat:
         self._sending = self._do(work)
 
     def _may_be_there(self, message: Send) -> bool:
-        """Whether it was sent and nobody knows whether it arrived: sent again it is the same message, and known."""
+        """Whether it was sent and nobody knows if it arrived: sent again it is the same message, and known."""
         return (message.text, "reject", message.literal) in self._keys
 
     async def _send(self, message: Send, on_busy: OnBusy, typed: str) -> None:
