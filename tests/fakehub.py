@@ -101,6 +101,7 @@ class FakeHub:
                 Route(f"{one}/live", self._guarded(self.live)),
                 Route(f"{one}/events", self._guarded(self.log)),
                 Route(f"{one}/queue/{{message}}", self._guarded(self.unqueue), methods=["DELETE"]),
+                Route("/v1/events", self._guarded(self.everything)),
                 Route("/v1/asks", self._guarded(self.list_asks)),
                 Route("/v1/asks/{ask}", self._guarded(self.one_ask)),
                 Route("/v1/asks/{ask}/answer", self._guarded(self.answer), methods=["POST"]),
@@ -222,6 +223,17 @@ class FakeHub:
         following = rest[2]["seq"] if len(rest) > 3 else None
         return JSONResponse({"events": rest[:3], "next": following})
 
+    async def everything(self, request: Request) -> Response:
+        sid, after = request.query_params.get("session"), int(request.query_params.get("after", 0))
+        return self._stream(self._everything(self.sessions[sid] if sid else None, after))
+
+    async def _everything(self, session: Session | None, after: int) -> AsyncIterator[Json]:
+        yield {"type": "hub", "state": "reconnected"}
+        if session is not None:
+            async for event in session.after(after):
+                yield event
+        await asyncio.Event().wait()
+
     async def unqueue(self, request: Request) -> Response:
         session, mid = self._session(request), request.path_params["message"]
         session.queue = [one for one in session.queue if one["message_id"] != mid]
@@ -266,12 +278,15 @@ class FakeHub:
     async def _frames(self, events: AsyncIterator[Json], cut: int) -> AsyncIterator[bytes]:
         yield b": hello\n\n"
         sent = 0
+        if cut == 0:
+            return  # a clean end that says nothing about the turn
         async for event in events:
-            if sent == cut:
-                return  # a clean end that says nothing about the turn
             line = json.dumps(event, separators=(",", ":"))
-            yield f"id: {event['seq']}\nevent: {event['type']}\ndata: {line}\n\n".encode()
+            number = f"id: {event['seq']}\n" if "seq" in event else ""
+            yield f"{number}event: {event['type']}\ndata: {line}\n\n".encode()
             sent += 1
+            if sent == cut:
+                return
 
     async def _follow(self, session: Session, after: int) -> AsyncIterator[Json]:
         async for event in session.after(after):

@@ -10,8 +10,8 @@ import msgspec
 
 from hub.cli import replies
 from hub.cli.common import DONE, Caller, hub_command
+from hub.cli.lines import ask_lines
 from hub.cli.output import Output
-from hub.cli.view import ask_lines
 from hub.client import Client
 from hub.events import Ask
 

@@ -83,7 +83,7 @@ def _item(out: Output, item: dict[str, Any]) -> None:
 
 def _block(out: Output, block: dict[str, Any]) -> None:
     from hub.cli.clean import one_line
-    from hub.cli.view import tool_line
+    from hub.cli.lines import tool_line
 
     match block["kind"]:
         case "text":

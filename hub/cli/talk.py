@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import signal
 import sys
 from typing import TYPE_CHECKING, Literal, cast
@@ -60,14 +61,20 @@ def send(caller: Caller, session: str, text: str, on_busy: str, as_command: bool
 
 @click.command()
 @click.argument("session")
+@click.option("--plain", is_flag=True, help="At a terminal, too: watch the running turn to its end, and no more.")
 @hub_command
-def attach(caller: Caller, session: str) -> None:
-    """Watch the running turn of SESSION, from its beginning to its end.
+def attach(caller: Caller, session: str, plain: bool) -> None:
+    """Chat in SESSION, at a terminal: see what is said, by whomever, and talk.
 
-    Ctrl-C stops the watching, never the turn.
+    With --plain or --json, or where input or output is no terminal: watch its running turn, from its beginning to
+    its end. Leaving never stops the turn.
     """
 
     async def work(client: Client) -> int:
+        if not (plain or caller.out.json) and _can_chat():
+            from hub.cli.chat.chat import chat
+
+            return await chat(client, session)
         async with client.attach(session) as stream:
             if stream.accepted is not None:
                 caller.out.talk(f"No turn is running. See what was said with: turnhub show {session}", "dim")
@@ -112,6 +119,12 @@ def interrupt(caller: Caller, session: str) -> None:
         return DONE
 
     caller.run(work)
+
+
+def _can_chat() -> bool:
+    """Whether a person sits at a terminal that can show a chat."""
+    able = os.environ.get("TERM", "dumb") not in {"", "dumb", "unknown"}
+    return able and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 async def watch(caller: Caller, client: Client, session: str, stream: TurnStream, *, mine: bool) -> int:

@@ -7,13 +7,15 @@ from hub.client.discover import Address, discover
 from hub.client.errors import ClientError, HubNotReachable, ProblemError
 from hub.client.http import Client
 from hub.client.stream import Patience, Received
-from hub.client.streams import SessionStream, TurnStream
+from hub.client.streams import HintStream, LiveStream, SessionStream, TurnStream
 
 __all__ = [
     "Address",
     "Client",
     "ClientError",
+    "HintStream",
     "HubNotReachable",
+    "LiveStream",
     "Patience",
     "ProblemError",
     "Received",

@@ -14,7 +14,7 @@ from hub.client.copies import Copies
 from hub.client.discover import Address
 from hub.client.errors import ClientError, HubNotReachable
 from hub.client.stream import Patience, Received, checked, reason_of, received
-from hub.client.streams import SessionStream, TurnStream
+from hub.client.streams import HintStream, LiveStream, SessionStream, TurnStream
 from hub.client.tls import verification
 from hub.ids import request_id
 
@@ -70,6 +70,10 @@ class Client(Copies):
         """The agents of the hub: name, transport, policy, available, reason, capabilities."""
         return await self._list("/v1/agents")
 
+    async def readiness(self) -> Json:
+        """The store and the runners that were heard of lately."""
+        return await self._json("GET", "/readyz")
+
     async def sessions(self, limit: int = 50, before: str | None = None) -> list[Json]:
         """Sessions, newest change first, each with its running turn and how many asks wait in it. ``before``: a
         page's cursor."""
@@ -111,6 +115,14 @@ class Client(Copies):
 
         return TurnStream(self, session_id, first, self._patience)
 
+    async def post(
+        self, session_id: str, text: str, *, on_busy: OnBusy = "reject", literal: bool = True, key: str
+    ) -> Json:
+        """Send a message and go on: ``turn`` (null where the message waits) and ``message_id``. The same ``key``
+        is the same message, however often it is sent."""
+        body = {"text": text, "on_busy": on_busy, "literal": literal}
+        return await self._json("POST", f"{_session(session_id)}/messages", body, {"Idempotency-Key": key})
+
     def attach(self, session_id: str, after: int = 0, turn_id: str | None = None) -> TurnStream:
         """Follow the running turn after the cursor ``after``; ``accepted`` is ``{}`` when none runs.
 
@@ -131,6 +143,25 @@ class Client(Copies):
             return await self.open_events(session_id, after)
 
         return SessionStream(self, session_id, first, self._patience, after)
+
+    def follow(self, session_id: str, after: int, patience: Patience | None = None) -> LiveStream:
+        """Every event after the cursor ``after``, transient ones of a running turn included, over all turns,
+        without end. ``patience``: another than the client's own."""
+
+        async def first() -> httpx.Response:
+            return await self.open_hub(session_id, after)
+
+        return LiveStream(self, session_id, first, patience or self._patience, after)
+
+    def hints(self, patience: Patience | None = None) -> HintStream:
+        """What changes anywhere in the hub, as hints to look again, without end: each is an Unknown event whose
+        name is ``session``, ``turn``, ``ask`` or ``hub``. ``patience``: another than the client's own; its
+        ``back`` says when something may have been missed."""
+
+        async def first() -> httpx.Response:
+            return await self.open_hub(None, 0)
+
+        return HintStream(self, "", first, patience or self._patience)
 
     async def asks(self, state: str = "open") -> list[Json]:
         """Asks over all sessions, oldest first."""
@@ -180,6 +211,11 @@ class Client(Copies):
 
         return TurnStream(self, session_id, first, self._patience)
 
+    async def try_again(self, session_id: str, mode: Literal["rerun", "resume"], *, key: str) -> Json:
+        """Try the last user message again and go on: ``turn`` and ``message_id``. ``key`` as in :meth:`post`."""
+        body, headers = {"mode": mode}, {"Idempotency-Key": key}
+        return await self._json("POST", f"{_session(session_id)}/retry", body, headers)
+
     async def unqueue(self, session_id: str, message_id: str) -> None:
         """Take back a queued message."""
         await self._request("DELETE", f"{_session(session_id)}/queue/{quote(message_id, safe='')}")
@@ -202,13 +238,18 @@ class Client(Copies):
         """The stream of the log, opened."""
         return await self._open("GET", f"{_session(session_id)}/events", None, _EVENT_STREAM, {"after": after})
 
+    async def open_hub(self, session_id: str | None, after: int) -> httpx.Response:
+        """The stream of the whole hub, with every event of one session after the cursor, opened."""
+        params: dict[str, str | int] = {} if session_id is None else {"session": session_id, "after": after}
+        return await self._open("GET", "/v1/events", None, _EVENT_STREAM, params)
+
     async def _open(
         self,
         method: str,
         path: str,
         body: Json | None,
         headers: Mapping[str, str],
-        params: Mapping[str, int] | None = None,
+        params: Mapping[str, str | int] | None = None,
     ) -> httpx.Response:
         request = self._http.build_request(
             method, path, json=body, headers=headers, params=params, timeout=self._stream_timeout

@@ -38,11 +38,12 @@ class Received(Struct, frozen=True):
 class Patience(Struct, frozen=True, kw_only=True):
     """How long a lost connection is tried again: ``total_s`` since the last byte, the first time after
     ``first_s``, then twice as long each time. ``lost`` is told, once until events come again, why a connection
-    ended."""
+    ended; ``back``, that there is a connection again."""
 
     total_s: float = 60.0
     first_s: float = 0.1
     lost: Callable[[str], None] | None = None
+    back: Callable[[], None] | None = None
 
 
 class Requests(Protocol):
@@ -51,6 +52,8 @@ class Requests(Protocol):
     async def open_live(self, session_id: str, after: int) -> httpx.Response: ...
 
     async def open_events(self, session_id: str, after: int) -> httpx.Response: ...
+
+    async def open_hub(self, session_id: str | None, after: int) -> httpx.Response: ...
 
     async def page(self, session_id: str, after: int) -> tuple[list[Received], int | None]: ...
 
@@ -121,6 +124,7 @@ class Stream:
                         if self._is_end(one.event):
                             return
                 if self._response is not None:
+                    self._is_back()
                     async with aclosing(self._frames(self._response)) as frames:
                         async for one in frames:
                             yield one
@@ -177,6 +181,11 @@ class Stream:
             self.cursor = event.seq
             return True
         return isinstance(event, events.Gap)
+
+    def _is_back(self) -> None:
+        if self._away and self._patience.back is not None:
+            self._away = False
+            self._patience.back()
 
     async def _wait(self, reason: str) -> None:
         await self._close()

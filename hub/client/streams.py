@@ -1,4 +1,4 @@
-"""The two kinds of streams: of one turn, and of a session's log."""
+"""The kinds of streams: of one turn, of a session's log, of a session as it lives, of hints about the hub."""
 
 from __future__ import annotations
 
@@ -17,6 +17,26 @@ class SessionStream(Stream):
 
     async def _catch_up(self) -> list[Received]:
         self._response = await checked(await self._requests.open_events(self._session_id, self.cursor))
+        return []
+
+
+class LiveStream(SessionStream):
+    """All events of a session after a cursor, transient ones of a running turn included, without end. Hints about
+    the hub come with them and are passed over."""
+
+    async def _catch_up(self) -> list[Received]:
+        self._response = await checked(await self._requests.open_hub(self._session_id, self.cursor))
+        return []
+
+
+class HintStream(SessionStream):
+    """Hints about what changes in the hub, from now on, without end."""
+
+    def _is_new(self, event: AnyEvent | Unknown) -> bool:
+        return isinstance(event, Unknown)  # hints have no numbers
+
+    async def _catch_up(self) -> list[Received]:
+        self._response = await checked(await self._requests.open_hub(None, 0))
         return []
 
 

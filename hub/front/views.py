@@ -194,10 +194,12 @@ class TurnView(Struct, frozen=True, kw_only=True):
 
 
 class ListedSession(SessionView, frozen=True, kw_only=True):
-    """A session in the list: with its running turn, how many asks wait in it, and how its last turn ended."""
+    """A session in the list: with its running turn, how many asks and messages wait in it, and how its last turn
+    ended."""
 
     turn: TurnView | None
     open_asks: int
+    queued: int
     ended: Literal["completed", "failed", "interrupted"] | None = None
 
 
@@ -316,6 +318,7 @@ def listed(summary: SessionSummary) -> ListedSession:
         **_shown(summary.record),
         turn=turn_view(summary.turn),
         open_asks=summary.open_asks,
+        queued=summary.queued,
         ended=summary.ended,
     )
 

@@ -30,11 +30,12 @@ _BAD_BEFORE = "`before` is the id of a session, or what the last page's Link nam
 
 class SessionSummary(Struct, frozen=True, kw_only=True):
     """A session in a list: with its running turn, how many asks wait in it, and how its last turn ended (None
-    before the first end)."""
+    before the first end); ``queued``: how many messages wait in it."""
 
     record: SessionRecord
     turn: TurnRecord | None
     open_asks: int
+    queued: int = 0
     ended: Ended | None = None
 
 
@@ -164,12 +165,13 @@ class Overview:
                 ("HGETALL", keys.session_key("session", one)),
                 ("HGETALL", keys.session_key("turn", one)),
                 ("HGET", keys.session_key("last", one), "ended"),
+                ("LLEN", keys.session_key("queue", one)),
             )
         ]
         answers = await self._pipeline(commands)
         summaries = []
-        for session_id, raw, raw_turn, ended in zip(
-            session_ids, answers[::3], answers[1::3], answers[2::3], strict=True
+        for session_id, raw, raw_turn, ended, queued in zip(
+            session_ids, *(answers[start::4] for start in range(4)), strict=True
         ):
             fields, turn = fields_of(raw), fields_of(raw_turn)
             if fields:  # deleted in between: not there any more
@@ -178,6 +180,7 @@ class Overview:
                         record=session_record(session_id, fields),
                         turn=turn_record(turn),
                         open_asks=len(turn.get("open", "").split()),
+                        queued=int(queued),
                         ended=cast(Ended, ended.decode()) if ended else None,
                     )
                 )

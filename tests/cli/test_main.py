@@ -19,6 +19,7 @@ HEAVY = (
     "msgspec",
     "pluggy",
     "prometheus_client",
+    "prompt_toolkit",
     "redis",
     "rich",
     "starlette",
@@ -49,6 +50,7 @@ def test_every_command_of_the_contract_is_there_and_explains_itself() -> None:
     """All are listed by --help, and each has a --help of its own."""
     names = {"serve", "demo", "agents", "plugins", "sessions", "new", "send", "attach", "show", "asks", "answer"}
     names |= {"interrupt", "retry", "token", "doctor", "grants", "queue", "memory", "fork", "export", "import"}
+    names |= {"top"}
     listed = CliRunner().invoke(turnhub, ["--help"]).output
     assert isinstance(turnhub, Commands)
     assert set(turnhub.list_commands(click.Context(turnhub))) == names

@@ -13,7 +13,7 @@ import pytest
 from anyio.abc import ByteReceiveStream, ByteSendStream, SocketAttribute, SocketStream
 
 from hub.client import Address, Client, ClientError, HubNotReachable, Patience, ProblemError, TurnStream
-from hub.events import AskOpened, Text, TextDelta, TurnCompleted, TurnFailed, TurnInterrupted, type_of
+from hub.events import AskOpened, Text, TextDelta, TurnCompleted, TurnFailed, TurnInterrupted, Unknown, type_of
 from tests.fakehub import FakeHub, running
 
 pytestmark = pytest.mark.anyio
@@ -326,3 +326,37 @@ async def test_something_else_that_answers_is_no_hub() -> None:
     async with answering(b"data: {}\n\n", "text/event-stream") as client:
         with pytest.raises(ClientError, match="no event"):
             await kinds(client.send("ses", "x"))
+
+
+async def test_a_session_is_followed_over_its_turns_and_lost_connections(hub: FakeHub, client: Client) -> None:
+    """Every event comes once, transient ones too, and no hint; each time the hub is away, that and its return are
+    told once."""
+    session = await new(client)
+    told: list[str] = []
+    patience = Patience(
+        total_s=5, first_s=0, lost=lambda why: told.append("lost"), back=lambda: told.append("back")
+    )
+    hub.cuts += [3, 0, 1, 5]
+    async with client.follow(session, 0, patience) as stream:
+        for text in ("one", "two"):
+            assert (await client.post(session, text, key=text))["turn"]["id"]
+            written = ""
+            async for one in stream:
+                written += one.event.text if isinstance(one.event, TextDelta) else ""
+                if isinstance(one.event, TurnCompleted):
+                    break
+            assert written == f"Echo: {text}"
+    assert told == ["lost", "back"] * 4
+
+
+async def test_hints_say_that_something_has_changed(hub: FakeHub, client: Client) -> None:
+    """Without end, over lost connections."""
+    hub.cuts += [1, 1]
+    names: list[str] = []
+    async with client.hints() as stream:
+        async for one in stream:
+            assert isinstance(one.event, Unknown)
+            names.append(one.event.name)
+            if len(names) == 3:
+                break
+    assert names == ["hub", "hub", "hub"]

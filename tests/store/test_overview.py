@@ -38,11 +38,12 @@ async def overview(empty: AnyRedis) -> Overview:
 
 
 async def test_sessions_are_listed_by_last_change_in_pages(overview: Overview, desk: Desk) -> None:
-    """Newest change first, every session once over all pages of any size, with turn and open asks."""
+    """Newest change first, every session once over all pages of any size, with turn, open asks and what waits."""
     made = [await desk.session() for _ in range(7)]
     taken = await desk.taken(made[2])
     await desk.opened(taken.claim)
     await desk.opened(taken.claim)
+    await desk.store.enqueue(made[2], "later", literal=True)
     await asyncio.sleep(0.002)
     await desk.store.patch_session(made[4], {"title": "changed last"})
     for size in (1, 2, 3, 7, 50):
@@ -59,7 +60,8 @@ async def test_sessions_are_listed_by_last_change_in_pages(overview: Overview, d
         times = [one.record.updated_at for one in seen]
         assert times == sorted(times, reverse=True)
         (busy,) = [one for one in seen if one.turn is not None]
-        assert (busy.record.id, busy.open_asks) == (made[2], 2)
+        assert (busy.record.id, busy.open_asks, busy.queued) == (made[2], 2, 1)
+        assert {one.queued for one in seen if one is not busy} == {0}
 
 
 async def test_a_session_is_listed_with_how_its_last_turn_ended(overview: Overview, desk: Desk) -> None:

@@ -1,0 +1,115 @@
+"""Pure: what a person types into the chat, as what is to be done."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+HELP: Final = """\
+What you type is sent when you press Enter (Alt-Enter breaks the line). Commands begin with a slash:
+
+  /retry           try the last message again, from its beginning
+  /retry resume    go on where the last turn was cut off
+  /interrupt       stop the running turn
+  /queue           list the messages that wait for the turn's end
+  /queue TEXT      let TEXT wait for the turn's end
+  /agent /CLEAR    give the agent a command of its own, as at its keyboard
+  //TEXT           send text that begins with a slash
+  /help            this
+  /quit            leave; the turn goes on
+
+What an agent asks is answered below the conversation; Tab goes from the answer to your message and back.
+Ctrl-Q puts what you have typed into the queue. Ctrl-C interrupts a turn that you began, else it leaves, as
+Ctrl-D does; the turn goes on."""
+
+
+class Mistake(Exception):
+    """What was typed cannot be done; the text says what can."""
+
+
+class Send(Struct, frozen=True):
+    """Send ``text``; not ``literal``: as a command of the agent's own."""
+
+    text: str
+    literal: bool = True
+
+
+class Queue(Struct, frozen=True):
+    """Let ``message`` wait for the turn's end; None: list what waits."""
+
+    message: Send | None = None
+
+
+class Retry(Struct, frozen=True):
+    """Try the last message again."""
+
+    mode: Literal["rerun", "resume"] = "rerun"
+
+
+class Interrupt(Struct, frozen=True):
+    """Stop the running turn."""
+
+
+class Help(Struct, frozen=True):
+    """Say what there is."""
+
+
+class Quit(Struct, frozen=True):
+    """Leave."""
+
+
+Command: TypeAlias = Send | Queue | Retry | Interrupt | Help | Quit
+
+
+def parse(typed: str) -> Command | None:
+    """What ``typed`` says is to be done; None where it says nothing. Words are kept as they are. Raises
+    Mistake."""
+    if not typed.strip():
+        return None
+    if typed.startswith("//"):
+        return Send(typed[1:])
+    return _command(*_name_and_rest(typed)) if typed.startswith("/") else Send(typed)
+
+
+def _command(name: str, rest: str) -> Command:
+    found: Command
+    match name, rest:
+        case "/queue", _:
+            found = Queue(_message(rest) if rest else None)
+        case "/retry", "" | "rerun":
+            found = Retry()
+        case "/retry", "resume":
+            found = Retry("resume")
+        case "/retry", _:
+            raise Mistake("It is /retry, or /retry resume.")
+        case "/agent", "":
+            raise Mistake("Say which command of the agent: /agent /clear, for example.")
+        case "/agent", _:
+            found = Send(rest, literal=False)
+        case "/interrupt", "":
+            found = Interrupt()
+        case "/help", "":
+            found = Help()
+        case "/quit", "":
+            found = Quit()
+        case "/interrupt" | "/help" | "/quit", _:
+            raise Mistake(f"{name} stands alone. Text that begins with a slash is sent with two: /{name} …")
+        case _:
+            raise Mistake(
+                f"There is no {name[:40]} here; /help says what there is. Text that begins with a slash is sent "
+                "with two (//…), a command of the agent's own with /agent before it."
+            )
+    return found
+
+
+def _name_and_rest(typed: str) -> tuple[str, str]:
+    name, *rest = typed.split(maxsplit=1)
+    return name, rest[0].rstrip() if rest else ""
+
+
+def _message(typed: str) -> Send:
+    command = parse(typed)
+    if not isinstance(command, Send):
+        raise Mistake("What waits is a message: text, //text, or /agent /command.")
+    return command
