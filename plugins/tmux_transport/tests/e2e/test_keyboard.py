@@ -19,7 +19,6 @@ from hub import Completed, Connection, SessionInfo, TextDelta, ToolFinished
 from hub.testing import FakeIdle, FakeTurn, allow, make_session
 
 pytestmark = pytest.mark.anyio
-HOOKS = pytest.mark.parametrize("hooks", [True, False], ids=["hooks", "no hooks"])
 HOOKS_FIRST = pytest.mark.parametrize(
     "hooks", [pytest.param(True, id="hooks"), pytest.param(False, marks=pytest.mark.full, id="no hooks")]
 )
@@ -93,7 +92,7 @@ def start_by_hand(world: Any, name: str) -> None:
     )
 
 
-@HOOKS
+@HOOKS_FIRST
 async def test_a_prompt_of_the_keyboard_is_a_turn(worlds: Any, hooks: bool) -> None:
     """Typed while the agent is idle: told once with its words; its turn has its answer, and its alone; the next
     message of the hub is answered as ever."""
@@ -186,7 +185,7 @@ async def test_what_the_agent_takes_up_while_it_works_is_told_of_in_that_turn(wo
     assert not turn.problems
 
 
-@HOOKS
+@HOOKS_FIRST
 async def test_what_was_typed_while_no_hub_was_there_is_told_later(worlds: Any, hooks: bool) -> None:
     """Two prompts, answered while nobody listened: a new connection tells of both, in order, and their answers."""
     world = worlds(hooks=hooks)
@@ -213,7 +212,10 @@ async def test_what_was_typed_while_no_hub_was_there_is_told_later(worlds: Any, 
     assert world.prompts() == ["hello", "typed alone", "and another"]
 
 
-@pytest.mark.parametrize("hooks", [True, False], ids=["installed hooks", "no hooks"])
+@pytest.mark.parametrize(
+    "hooks",
+    [pytest.param(True, id="installed hooks"), pytest.param(False, marks=pytest.mark.full, id="no hooks")],
+)
 async def test_a_pane_that_a_person_started_is_used_as_it_is(worlds: Any, hooks: bool) -> None:
     """``target``: the agent that runs there gets the message, is found in its transcript (and heard by the hooks
     that a person installed), and is not ended when the session is forgotten."""

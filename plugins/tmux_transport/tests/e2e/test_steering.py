@@ -13,7 +13,9 @@ from hub.testing import FakeTurn
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("hooks", [True, False], ids=["hooks", "no hooks"])
+@pytest.mark.parametrize(
+    "hooks", [pytest.param(True, id="hooks"), pytest.param(False, marks=pytest.mark.full, id="no hooks")]
+)
 async def test_a_message_for_the_running_turn_is_answered_in_it(worlds: Any, hooks: bool) -> None:
     """Typed while the agent speaks, it is in the agent's own queue (`queued`); the agent goes on to it when it is
     done, which is told by the message's id; both answers are of one turn, and the model got both messages."""
