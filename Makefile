@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 PLUGINS := $(wildcard plugins/*/pyproject.toml examples/*/pyproject.toml)
 PROJECTS := pyproject.toml $(PLUGINS)
-WORKERS ?= 3
+WORKERS ?= 4
 BENCH ?= fanout
 
 .DEFAULT_GOAL := help
