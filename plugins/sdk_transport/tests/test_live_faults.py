@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from turnhub_sdk import transport as transport_module
 from turnhub_sdk.testing import ScriptedAgent
@@ -169,6 +170,39 @@ async def test_an_agent_killed_between_turns(tmp_path: Path) -> None:
         turn = await agent.play("two")
         assert turn.text == "Yes."
         assert agent.model.turns[-1].prompts == ("one", "two")
+
+
+@pytest.mark.parametrize("sign", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.full)])
+@pytest.mark.parametrize("early", [False, pytest.param(True, marks=pytest.mark.full)])
+async def test_what_a_killed_agent_had_spent_is_charged_to_no_other_turn(
+    tmp_path: Path, sign: signal.Signals, early: bool
+) -> None:
+    """An agent is killed in the middle of a turn, or already before it between two: that turn tells no cost, and
+    the next ones their own, neither more (it writes its sum down as it goes) nor nothing (it does not)."""
+    script = {"long": [reply(ECHO), reply("half", Stall())], "a": reply("One.", times=None)}
+    async with ScriptedAgent(script, tmp_path) as agent:
+        costs = [(await agent.play("a")).judged.cost_usd]
+        await agent.written("One.")
+        if early:
+            await _kill(agent, sign)
+            costs.append((await agent.play("a")).judged.cost_usd)
+        turn = agent.turn("long", replies=lambda _: allow())
+        playing = asyncio.create_task(agent.play(turn))
+        await turn.seen(TextDelta)
+        await _kill(agent, sign)
+        await playing
+        costs += [(await agent.play("a")).judged.cost_usd for _ in range(2)]
+        await agent.leave()
+        costs.append((await agent.play("a")).judged.cost_usd)
+    assert _failed(turn).cost_usd is None
+    assert costs == [pytest.approx(0.00014)] * len(costs)
+
+
+async def _kill(agent: ScriptedAgent, sign: signal.Signals) -> None:
+    assert agent.pid is not None
+    process = psutil.Process(agent.pid)
+    process.send_signal(sign)
+    await asyncio.to_thread(process.wait, 10)
 
 
 async def test_an_agent_that_is_not_logged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

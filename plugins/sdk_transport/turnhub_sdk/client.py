@@ -58,11 +58,13 @@ Item: TypeAlias = Message | Gone
 
 
 class Client:
-    """A connected Claude Code. ``spent_usd`` is what its session has cost so far, as last told; ``prompt`` the
-    uuid of the last prompt that it was given; ``forked`` whether it knows what was said in the session that this
-    one was forked from."""
+    """A connected Claude Code. ``spent_usd`` is what its session has cost so far, as last told (None: not known);
+    ``prompt`` the uuid of the last prompt that it was given; ``forked`` whether it knows what was said in the
+    session that this one was forked from."""
 
-    def __init__(self, options: ClaudeAgentOptions, spent_usd: float = 0.0, elicit: Elicit | None = None) -> None:
+    def __init__(
+        self, options: ClaudeAgentOptions, spent_usd: float | None = 0.0, elicit: Elicit | None = None
+    ) -> None:
         self.spent_usd = spent_usd
         self.session_id = None if options.fork_session else options.resume
         self.forked = options.fork_session

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -25,8 +26,9 @@ from hub import (
     Verdict,
 )
 from turnhub_sdk.broker import Broker
-from turnhub_sdk.cli import find_cli, not_logged_in
+from turnhub_sdk.cli import config_folder, find_cli, not_logged_in
 from turnhub_sdk.client import Client, ConversationLost, Gone
+from turnhub_sdk.costs import spent_before
 from turnhub_sdk.options import Options
 from turnhub_sdk.run import Run, dead
 
@@ -154,7 +156,7 @@ class SdkConnection(Connection):
         if resume is None:
             return await self._begin(session.inherited), None
         try:
-            client = await self._connect(resume, float(memory.get("sdk_cost", "0")))
+            client = await self._connect(resume, await asyncio.to_thread(self._spent, resume))
         except ConversationLost:
             self._log.warning("conversation_lost", agent_session=resume)
             return await self._connect(None, 0.0), _FORGOTTEN
@@ -171,7 +173,10 @@ class SdkConnection(Connection):
                 self._log.warning("conversation_not_forked", agent_session=origin)
         return await self._connect(None, 0.0)
 
-    async def _connect(self, resume: str | None, spent_usd: float, *, fork: bool = False) -> Client:
+    def _spent(self, resume: str) -> float | None:
+        return spent_before(config_folder(self._options, {**os.environ, **self._environment()}), resume)
+
+    async def _connect(self, resume: str | None, spent_usd: float | None, *, fork: bool = False) -> Client:
         client = Client(self._sdk_options(resume, fork=fork), spent_usd, self._broker.elicit)
         try:
             await client.connect(self._options.connect_s)

@@ -44,14 +44,16 @@ def usage_of(result: ResultMessage) -> Usage | None:
     )
 
 
-def cost_of(result: ResultMessage, spent_before: float) -> float | None:
-    """What a turn cost: results tell sums over the whole session, so it is a difference. US dollars."""
-    if result.total_cost_usd is None:
+def cost_of(result: ResultMessage, spent_before: float | None) -> float | None:
+    """What a turn cost: results tell sums over the whole session, so it is a difference. US dollars; None where
+    it is not known: no sum, none before, or a smaller one, which began anew."""
+    total = result.total_cost_usd
+    if total is None or spent_before is None or total < spent_before:
         return None
-    return round(max(0.0, result.total_cost_usd - spent_before), 9)
+    return round(total - spent_before, 9)
 
 
-def ending_of(result: ResultMessage, shown: Shown, login: str, spent_before: float = 0.0) -> Ending:
+def ending_of(result: ResultMessage, shown: Shown, login: str, spent_before: float | None = 0.0) -> Ending:
     """The ending that a result means. ``login`` is the sentence that says how to log in."""
     usage, cost = usage_of(result), cost_of(result, spent_before)
     if (result.terminal_reason or "").startswith("aborted"):

@@ -33,13 +33,15 @@ _ANSI: Final = re.compile(r"\x1b\[[0-9;]*m")
 class TurnMap:
     """Feed it every message since the prompt ``uuid`` was sent, in order.
 
-    ``ending`` is set when the turn is over. ``login`` says how to log in, ``spent_usd`` what the session had
-    cost before, ``detail`` what has to be told with the message's delivery. Set ``stopping`` once the agent was
-    told to stop. ``joining``: words that were given to the turn while it ran; the agent goes on to them when it is
-    done with what it is at, or between two tools.
+    ``ending`` is set when the turn is over. ``login`` says how to log in, ``spent_usd`` what the session had cost
+    before (None: not known), ``detail`` what has to be told with the message's delivery. Set ``stopping`` once the
+    agent was told to stop. ``joining``: words that were given to the turn while it ran; the agent goes on to them
+    when it is done with what it is at, or between two tools.
     """
 
-    def __init__(self, uuid: str, *, login: str = "", spent_usd: float = 0.0, detail: str | None = None) -> None:
+    def __init__(
+        self, uuid: str, *, login: str = "", spent_usd: float | None = 0.0, detail: str | None = None
+    ) -> None:
         self.tools = Tools()
         self.stopping = False
         self.ending: Ending | None = None

@@ -133,7 +133,7 @@ class Run:
             ending = await self._step()
             if ending is not None:
                 return ending
-        return await self._ended(self._map.ending)
+        return self._ended(self._map.ending)
 
     async def _step(self) -> Ending | Gone | None:
         try:
@@ -195,8 +195,7 @@ class Run:
             return Interrupted(by=self._by())
         return self._map.sign or (dead(gone) if self._map.delivered else gone)
 
-    async def _ended(self, ending: Ending) -> Ending:
-        await self._turn.remember(sdk_cost=repr(self._client.spent_usd))
+    def _ended(self, ending: Ending) -> Ending:
         if not isinstance(ending, Interrupted):
             return ending
         failed = self._stalled or (None if self._map.stopping else Failed(code="incomplete", message=_BROKE_OFF))
