@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -43,6 +44,7 @@ from turnhub_tmux.witnessed import Record, WitnessedTypist
 _LOOK_S: Final = 0.05
 _LAST_S: Final = 0.5
 _DIES_S: Final = 0.3
+_UNSURE: Final = 4096
 _SILENT: Final = "The agent said nothing to what its last tool gave back. What came before is kept. Try again."
 
 
@@ -74,6 +76,7 @@ class Run:
         self._clock = asyncio.get_running_loop().time
         self._signs = Signs(alive_at=self._clock())
         self._results: dict[str, Result] = {}
+        self._unsure: deque[Fact] = deque(maxlen=_UNSURE)  # told while the message waits in the agent's queue
         self._history = history
         self._typed = typed
         self._at_work = at_work
@@ -162,6 +165,8 @@ class Run:
         whose = self._whose.hears(fact)
         if whose == "later":
             self._history.leave([fact])
+        elif whose == "none" and self._whose.queued:
+            self._unsure.append(fact)
         if whose != "ours":
             return
         self._signs.hear(fact, now)
@@ -184,6 +189,13 @@ class Run:
         for fact in early:
             await self._hear(fact, now)
 
+    async def _begins(self, now: float) -> None:
+        """The message has come out of the agent's queue: what the hooks told of it before its row was read."""
+        told = [fact for fact in self._unsure if fact.prompt_id in self._whose.ids]
+        self._unsure.clear()
+        for fact in told:
+            await self._hear(fact, now)
+
     async def _lives(self) -> bool:
         """Whether the agent is there still, also a moment later: a dying one may hang up before it is seen to
         go."""
@@ -194,6 +206,7 @@ class Run:
         return True
 
     async def _read(self, fact: RowFact, now: float) -> None:
+        waited = self._whose.queued
         whose = self._whose.reads(fact)
         if whose == "later":
             self._senses.rest_from(fact)
@@ -206,6 +219,8 @@ class Run:
         if await self._steering.read(fact) or goes_on:
             self._signs.goes_on()
             await self._hear_early(now)
+        if waited and not self._whose.queued:
+            await self._begins(now)
         for event in self._story.read(fact, live=not self._senses.hooked):
             await self._turn.emit(event)
         if isinstance(fact, CommandSaid) and self._signs.command:

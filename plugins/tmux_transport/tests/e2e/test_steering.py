@@ -91,6 +91,29 @@ async def test_an_interrupt_stops_what_waited_too(worlds: Any) -> None:
     assert world.prompts()[-1] == "afterwards"
 
 
+async def test_a_message_behind_another_prompt_is_told_live_from_its_first_word(worlds: Any) -> None:
+    """A person has given the agent work; the message waits in the agent's queue. Once the agent goes on to it, all
+    that it says is told as it says it, also what its hooks tell before its transcript names the message."""
+    world = worlds()
+    async with world.connected() as connection:
+        await world.turn("hello").play(connection)
+        world.keys("-l", "HELD first")
+        await world.shows("HELD first")
+        world.keys("Enter")
+        await world.shows("line 2 of it")
+        turn = world.turn("HELD second")
+        playing = asyncio.create_task(turn.play(connection))
+        await turn.seen(MessageDelivered)
+        assert [one.verdict for one in turn.of(MessageDelivered)] == ["queued"]
+        world.model.release()
+        await speaks(turn, "line 3 of it")
+        world.model.release()
+        assert isinstance(await playing, Completed)
+        assert "".join(one.text for one in turn.of(TextDelta)) == turn.text
+        assert turn.text.startswith("line 0 of it")
+    assert not turn.problems
+
+
 async def speaks(turn: FakeTurn, text: str) -> None:
     """Return once the turn has told of ``text``, live."""
     await turn.until(lambda: text in "".join(one.text for one in turn.of(TextDelta)))
