@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct, field
@@ -18,7 +18,9 @@ from msgspec import Struct, field
 from hub import forms
 from hub.errors import Invalid
 from hub.events import Ask, AskKind, AskSettled, By, Decision, Question, Refusal, Scope, to_json
+from hub.misfits import misfit
 
+R = TypeVar("R", bound=Struct)
 AskState = Literal["open", "settled", "delivered", "closed", "withdrawn"]
 
 
@@ -188,12 +190,18 @@ def settle(ask: Ask, reply: Mapping[str, Any], by: By) -> Settlement:
     """
     if "answer" in ask.refuses:
         raise Invalid("This can only be answered where the agent itself asks, in its terminal.")
+    if ask.kind == "permission":
+        return _permission(ask, _reply(reply, PermissionReply, ask), by)
+    return _question(ask, _reply(reply, QuestionReply, ask), by)
+
+
+def _reply(reply: Mapping[str, Any], kind: type[R], ask: Ask) -> R:
     try:
-        if ask.kind == "permission":
-            return _permission(ask, msgspec.convert(reply, PermissionReply), by)
-        return _question(ask, msgspec.convert(reply, QuestionReply), by)
+        return msgspec.convert(reply, kind)
     except msgspec.ValidationError as error:
-        raise Invalid(f"This answer does not fit the {ask.kind} it answers: {error}.") from None
+        field, why = misfit(error, kind)
+        told = {"field": field} if field else {}
+        raise Invalid(f"This answer does not fit the {ask.kind} it answers: {why}.", **told) from None
 
 
 def _permission(ask: Ask, reply: PermissionReply, by: By) -> Settlement:

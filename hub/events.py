@@ -89,7 +89,8 @@ of more than one line."""
 class Ask(Struct, frozen=True, kw_only=True):
     """What a person is asked. ``subject`` is what a permission is about (a command, a path, an address);
     ``expires_at`` is RFC 3339 UTC, or None where it waits as long as its turn. ``refuses``: what cannot be
-    conveyed to the agent, so that such an answer is refused instead of a wrong one delivered."""
+    conveyed to the agent, so that such an answer is refused instead of a wrong one delivered. ``tool_id``: the
+    call that it is about, where that is known."""
 
     id: str
     kind: AskKind
@@ -102,6 +103,7 @@ class Ask(Struct, frozen=True, kw_only=True):
     source: str = "sdk"
     expires_at: str | None = None
     refuses: tuple[Refusal, ...] = ()
+    tool_id: str | None = None
 
 
 class By(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -109,7 +109,9 @@ _BLOCK: Final = re.compile(
     r"(-----BEGIN (?P<kind>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----).*?(?:(-----END (?P=kind)-----)|\Z)", re.DOTALL
 )
 _URL: Final = re.compile(
-    r"(?P<head>\b[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s/:@\"'<>]{0,200}:)(?!\[masked)(?P<secret>[^\s/\"'<>]{1,500})(?=@)"
+    r"(?P<head>\b[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s/:@\"'<>]{0,200}:)(?!\[masked)"
+    # A password with a slash in it ends at the first @; a port and a path are none.
+    r"(?P<secret>[^\s/\"'<>]{1,500}(?=@)|(?!\d{1,5}/)[^\s@\"'<>]{1,500}(?=@))"
 )
 # A token in the place of a user, and addresses that let everybody in who knows them.
 _URL_TOKEN: Final = re.compile(
@@ -122,9 +124,12 @@ _HOOK: Final = re.compile(
 )
 _HEADER: Final = re.compile(
     r"(?i)(?P<head>\b(?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?(?:(?:basic|bearer|token|digest|apikey)\s+)?)"
-    r"(?P<secret>(?!(?:basic|bearer|token|digest|apikey)\s)[A-Za-z0-9+/=._~:-]{6,})"
+    r"(?P<secret>(?!(?:basic|bearer|token|digest|apikey)\s)(?:[A-Za-z0-9+/=._~:-]{6,}|[A-Za-z+/=._~:-]{0,5}\d[\w+/=.~:-]*))"
 )
-_BEARER: Final = re.compile(r"(?P<head>\b[Bb]earer\s+)(?!\[masked)(?P<secret>[A-Za-z0-9+/=._~-]{16,})")
+# A short one is none without a digit: it may be a word.
+_BEARER: Final = re.compile(
+    r"(?P<head>\b[Bb]earer\s+)(?!\[masked)(?P<secret>[A-Za-z0-9+/=._~-]{16,}|[A-Za-z+/=_~-]{0,15}\d[A-Za-z0-9+/=._~-]*)"
+)
 _COOKIE: Final = re.compile(
     r"(?im)(?P<head>\b(?:set-)?cookie(?:\\?[\"'])?:[ \t]*(?:\\?[\"'])?)(?!\[masked)"
     r"(?P<secret>[^\s;=\"'\\]{1,200}=[^\r\n\"'\\]+)"
@@ -154,6 +159,24 @@ _ASSIGNMENT: Final = re.compile(
     rf"(?i)(?P<head>{_WORD}\\?[\"']?[ \t]*(?::=|=>|=(?!=)|:(?![:/]))[ \t]*)"
     r"(?!\[masked)(?P<secret>\\?\"(?:[^\"\\\n]|\\[^\"])*\\?\"|'[^'\n]*'|[^\s\"'\\,;)}\]]+)"
 )
+# What is called a password is one whatever its words, where it is set and not only spoken of: close behind its
+# sign and no argument of code, alone in its line, or in quotes.
+_CALLED: Final = r"(?:(?<![A-Za-z0-9])|(?<=[a-z0-9](?-i:(?=P))))(?:password|passwd|passphrase|pwd)"
+_PASSWORD: Final = re.compile(
+    rf"(?i)(?P<head>{_CALLED}=)(?!\[masked)(?P<secret>[A-Za-z0-9_-]{{4,200}})(?![\w.,)(\[\]}}=-])"
+)
+_PASSWORD_LINE: Final = re.compile(
+    rf"(?im)(?P<head>^[ \t]*(?:[\w.-]{{0,80}}[_.-])?{_CALLED}[ \t]*[:=][ \t]*)(?!\[masked)"
+    r"(?P<secret>[A-Za-z0-9_-]{4,200})(?=[ \t\r]*$)"
+)
+_PASSWORD_QUOTED: Final = re.compile(
+    rf"(?i)(?P<head>{_CALLED}\\?[\"']?[ \t]*(?::=|=>|=(?!=)|:(?![:/]))[ \t]*)(?!\[masked)"
+    r"(?P<secret>\\?\"(?:[^\"\\\n]|\\[^\"])*\\?\"|'[^'\n]*')"
+)
+_PGPASS: Final = re.compile(
+    r"(?m)(?P<head>^[ \t]*(?:\d+[ \t:|→]+)?[\w.*/-]{1,200}:(?:\d{4,5}|\*):(?!\d+:)[^\s:]{1,100}:[^\s:]{1,100}:)"
+    r"(?!\[masked)(?P<secret>[^\s:]{1,200})(?=[ \t\r]*$)"
+)
 _VARIABLE: Final = re.compile(
     r"(?<![\w$.-])(?P<head>(?P<name>[A-Z][A-Z0-9_]{1,63})=)(?!\[masked)"
     r"(?P<secret>\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'\\,;)}\]]+)"
@@ -177,6 +200,7 @@ def mask(text: str) -> str:
 _ALWAYS: Final = (
     *(_URL, _URL_TOKEN, _HOOK, _HEADER, _BEARER, _COOKIE, _QUERY, _OPTION),
     *(_LOGIN, _SENT_COOKIE, _GIVEN, _DOCKER),
+    *(_PASSWORD, _PASSWORD_LINE, _PASSWORD_QUOTED, _PGPASS),
 )
 
 

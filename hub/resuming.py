@@ -3,6 +3,7 @@ which its agent is told to go on.
 
 A call that has a result is not run again: the agent's own memory holds it. Of a call without one nobody knows
 whether, or how far, it ran. Where it may have changed something that is a question to a person, never a guess.
+Only one that needed the hub's leave, and was never given it, has certainly not run.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ _OPTIONS: Final = (
         label=NOBODY_KNOWS, description="The agent is told to find out before it does anything about it."
     ),
 )
+_NO_LEAVE: Final = "it was never given leave, so it did not run. Make it again if it is needed still."
 _UNSURE: Final = "nobody knows whether, or how far, it ran. Find out before you do anything about it."
 _OUTCOMES: Final[Mapping[str, str]] = {
     RAN: "a person says that it ran. Do not run it again.",
@@ -52,6 +54,7 @@ _OUTCOMES: Final[Mapping[str, str]] = {
     NOBODY_KNOWS: _UNSURE,
     SKIPPED: _UNSURE,
     "": _UNSURE,
+    _NO_LEAVE: _NO_LEAVE,
 }
 _AGAIN: Final = "it has no result, and changes nothing: run it again if you need it."
 _MENTION: Final = re.compile(r"(?<!\S)@")
@@ -92,7 +95,7 @@ def _shortened(text: str) -> str:
 class CutOff(Struct, frozen=True, kw_only=True):
     """What is known of the earlier attempts at a message. ``taken``: the agent had the message; without that
     there is nothing to go on from. ``doubts`` are the calls of which it was not told anything since; ``answered``:
-    what persons have said of them, by the call's id."""
+    what persons have said of them, or what is known of them all the same, by the call's id."""
 
     taken: bool = False
     cut: Cut = "unknown"
@@ -111,7 +114,8 @@ def cut_off(events: Iterable[AnyEvent | Unknown], message_id: str) -> CutOff:
         if not isinstance(event, Unknown) and getattr(event, "turn_id", None) in turns:
             told.hear(event)
     doubts = tuple(told.begun.values())
-    return CutOff(taken=told.taken, cut=told.cut, why=told.why, doubts=doubts, answered=told.answered)
+    answered = {tool_id: words for tool_id, words in told.answered.items() if tool_id in told.begun}
+    return CutOff(taken=told.taken, cut=told.cut, why=told.why, doubts=doubts, answered=answered)
 
 
 class _Told:
@@ -124,6 +128,9 @@ class _Told:
         self.begun: dict[str, Doubt] = {}
         self.answered: dict[str, str] = {}
         self._asked: dict[str, Ask] = {}
+        self._leave: dict[
+            str, str
+        ] = {}  # asks for leave that were not answered with a yes: the calls they are about
         self._had: str | None = None  # the turn in which the agent had the message last
 
     def hear(self, event: AnyEvent) -> None:
@@ -143,6 +150,9 @@ class _Told:
                 self.cut, self.why = "interrupted", event.by
             case AskOpened():
                 self._asks(event.ask)
+            case AskSettled(decision="allow"):
+                if tool_id := self._leave.pop(event.ask_id, None):
+                    self.answered.pop(tool_id, None)
             case AskSettled() if event.by.kind == "person" and (ask := self._asked.get(event.ask_id)):
                 self.answered |= answers_of(ask.questions, ask.input, event.answers, event.response)
             case _:
@@ -153,11 +163,16 @@ class _Told:
         if self._had != turn_id:
             self.begun.clear()
             self.answered.clear()
+            self._leave.clear()
         self.taken, self._had = True, turn_id
 
     def _asks(self, ask: Ask) -> None:
         if ask.tool == RESUME:
             self._asked[ask.id] = ask
+        elif ask.kind == "permission" and ask.source == "sdk" and ask.tool_id is not None:
+            # Such an agent has no other place where it could be answered than the hub.
+            self._leave[ask.id] = ask.tool_id
+            self.answered[ask.tool_id] = _NO_LEAVE
         elif ask.kind == "question":  # the call is the question itself: it changes nothing
             for doubt in [one for one in self.begun.values() if one.name == ask.tool]:
                 del self.begun[doubt.tool_id]

@@ -99,6 +99,24 @@ SECRETS = [
     ('{"auths": {"registry": {"auth": "' + _B64 + '"}}}', _B64),
     ("redis://:hunter2@localhost:6379/0", "hunter2"),
     ("git push https://me:p%40ss@example.org/r.git", "p%40ss"),
+    ("postgres://app:p/q7/r@db/app", "p/q7/r"),
+    ("amqp://app:slash/es@mq.example.org/v", "slash/es"),
+    # passwords that are words
+    ("host=db user=me password=correcthorse dbname=x", "correcthorse"),
+    ("spring.datasource.password=correcthorse", "correcthorse"),
+    ("curl -d 'user=me&password=horse' https://example.org", "horse"),
+    ("db:\n  user: me\n  password: correcthorse\n", "correcthorse"),
+    ("pwd = battery\r\n", "battery"),
+    ('password = "correct horse"', "correct horse"),
+    ("db_password: 'correct horse battery'", "horse"),
+    ('{"dbPassword": "correct horse"}', "correct horse"),
+    # the passwords of psql
+    ("localhost:5432:shop:me:horse", "horse"),
+    ("*:*:*:postgres:horse\nother:5433:shop:me:staple", "staple"),
+    # short tokens
+    ("bearer a1b2", "a1b2"),
+    ("Authorization: Bearer abc1", "abc1"),
+    ("curl -H 'authorization: token q7'", "q7"),
 ]
 
 ORDINARY = [
@@ -132,6 +150,18 @@ ORDINARY = [
     "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
     "tokenizer = load('gpt2')",
     "password_hint=first pet",
+    "login(user, password=value)",
+    "connect(password=config)",
+    "Your password: a secret word that you know.",
+    "password=<word>",
+    "def f(password=None, other=1):",
+    "The password is kept by pass.",
+    "main.c:1234:12:error:x",
+    "a.example.org:8080:80:443",
+    "The bearer of this letter; bearer bonds; Bearer auth.",
+    "Authorization: Basic auth",
+    "https://example.org:8080/a/b@c",
+    "git+ssh://git@host:org/repo.git@v1",
     "keyboard: us",
     "monkey=banana7!",
     "skip sk-learn and sk-1",
@@ -170,7 +200,8 @@ def test_what_is_no_secret_stays(text: str) -> None:
 def test_what_stands_around_a_secret_stays() -> None:
     """Names, quotes, users, hosts and further parameters can still be read."""
     assert mask("postgres://app:hunter2@db/app") == f"postgres://app:{MASK}@db/app"
-    assert mask("password='a b=c1' X=1") == "password='a b=c1' X=1"
+    assert mask("password='a b=c1' X=1") == f"password='{MASK}' X=1"
+    assert mask("token='a b=c1' X=1") == "token='a b=c1' X=1"
     assert mask("PASSWORD='abc1' X=1") == f"PASSWORD='{MASK}' X=1"
     assert mask("https://x.org/?token=abc123&page=2") == f"https://x.org/?token={MASK}&page=2"
     assert mask("curl -H 'Authorization: Bearer abcdef123' x") == f"curl -H 'Authorization: Bearer {MASK}' x"

@@ -114,6 +114,40 @@ def test_a_question_of_the_agents_own_is_no_call_that_may_have_changed_something
     assert cut_off(attempt("t1", used, AskOpened(turn_id="t1", ask=ask)), "msg_1").doubts == ()
 
 
+def leave(turn: str, tool_id: str | None, name: str = "ask_1", source: str = "sdk") -> AskOpened:
+    ask = Ask(id=name, kind="permission", tool="Bash", subject="make", source=source, tool_id=tool_id)
+    return AskOpened(turn_id=turn, ask=ask)
+
+
+def settled(turn: str, decision: Any, name: str = "ask_1") -> AskSettled:
+    return AskSettled(turn_id=turn, ask_id=name, by=PERSON, decision=decision, scope="once")
+
+
+@pytest.mark.parametrize("after", [[], [settled("t1", "deny")]])
+def test_a_call_that_was_never_given_leave_has_not_run(after: list[AnyEvent]) -> None:
+    """Nobody is asked about it; the agent is told so."""
+    cut = cut_off(attempt("t1", call("t1", "a"), call("t1", "b"), leave("t1", "a"), *after), "msg_1")
+    assert ids(cut) == ["a", "b"]
+    assert list(cut.answered) == ["a"]
+    told = told_to_go_on(cut, (), cut.answered, "Go")
+    assert "- Bash: make: it was never given leave, so it did not run." in told
+    assert "nobody knows whether, or how far, it ran" in told
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        [leave("t1", "a"), settled("t1", "allow")],
+        [leave("t1", "a"), settled("t1", "deny"), leave("t1", "a", "ask_2"), settled("t1", "allow", "ask_2")],
+        [leave("t1", None)],
+        [leave("t1", "a", source="hook")],  # it may have been answered in the agent's own terminal
+    ],
+)
+def test_a_call_that_may_have_had_leave_is_in_doubt(asked: list[AnyEvent]) -> None:
+    """Allowed, of whatever call the ask was, or wherever else it could be answered."""
+    assert cut_off(attempt("t1", call("t1", "a"), *asked), "msg_1").answered == {}
+
+
 def test_one_ask_holds_a_question_for_each_call_and_equal_calls_are_told_apart() -> None:
     """Its options say what the agent will be told; each answer is of its own call."""
     doubts = [Doubt(tool_id=name, name="Bash", input={"command": "make"}) for name in "ab"]

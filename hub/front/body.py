@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
+from msgspec import Struct
 from starlette.datastructures import Headers
 from starlette.types import Receive
 
 from hub.errors import BadRequest, Invalid
 from hub.front.problems import BadJson, BodyTooLarge, BodyTooSlow, UnsupportedMediaType
+from hub.misfits import misfit
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Struct)
 
 BODY_TIMEOUT_S: Final = 30.0
 _DEEPEST: Final = 64
@@ -23,8 +26,6 @@ _BYTE: Final = re.compile(r"\(byte (\d+)\)")
 _PAIR_OR_HALF: Final = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
 )
-_AT: Final = re.compile(r" - at `\$\.?(.*)`")
-_MISSING: Final = re.compile(r"missing required field `(.+?)`")
 
 
 async def read_body(headers: Headers, receive: Receive, limit: int, timeout_s: float = BODY_TIMEOUT_S) -> bytes:
@@ -76,7 +77,8 @@ def check_media_type(headers: Headers, wanted: Sequence[str] = ()) -> None:
 
 def parse_object(raw: bytes) -> dict[str, Any]:
     """The JSON object in ``raw``. Raises BadJson where it is malformed, naming the place; Invalid where it is
-    no object, or holds what nothing here can carry: NUL characters, numbers beyond 64 bits."""
+    no object, names a field twice, or holds what nothing here can carry: NUL characters, numbers beyond 64
+    bits."""
     try:
         value = msgspec.json.decode(raw)
     except RecursionError:
@@ -88,13 +90,23 @@ def parse_object(raw: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Invalid(f"The body has to be a JSON object, not {_name_of(value)}.")
     _check(value, "", 0)
+    json.loads(raw.decode(), object_pairs_hook=_once)
     return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> None:
+    """Of a name that stands twice nobody knows which value is meant; other readers take the other one."""
+    seen: set[str] = set()
+    for name, _ in pairs:
+        if name in seen:
+            raise Invalid(f"`{name[:80]}` stands twice in one object. Send it once.", field=name)
+        seen.add(name)
 
 
 def typed(value: Mapping[str, Any], kind: type[T], *, strict: bool = True) -> T:
     """``value`` as a ``kind``. Raises Invalid, naming the field (or all unknown ones). ``strict`` is false for
     query parameters, where everything comes as text."""
-    known = {field.encode_name for field in msgspec.structs.fields(kind)}  # type: ignore[arg-type]
+    known = {field.encode_name for field in msgspec.structs.fields(kind)}
     if unknown := [name for name in value if name not in known]:
         told = ", ".join(f"`{name}`" for name in unknown)
         there_are = ", ".join(sorted(known)) or "none"
@@ -104,13 +116,8 @@ def typed(value: Mapping[str, Any], kind: type[T], *, strict: bool = True) -> T:
     try:
         return msgspec.convert(value, kind, strict=strict)
     except msgspec.ValidationError as error:
-        sentence = str(error)
-        place = _AT.search(sentence) or _MISSING.search(sentence)
-        field = place[1] if place else ""
-        reason = _AT.sub("", sentence)
-        raise Invalid(
-            f"`{field}`: {reason}." if field and field not in reason else f"{reason}.", field=field
-        ) from None
+        field, why = misfit(error, kind)
+        raise Invalid(f"{why}.", field=field) from None
 
 
 def _too_large(limit: int) -> BodyTooLarge:

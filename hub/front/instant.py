@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, Literal
 
+from hub.asks import AskRecord
 from hub.errors import HubError
 from hub.events import TurnStarted, decode, line_of
 from hub.fold import Fold
 from hub.front.views import SessionState, TurnView, queued_view, session_view, turn_view
-from hub.store.records import Begun, Entry
+from hub.store.records import Begun, Entry, TurnRecord
 from hub.store.store import Store
 
 _END_OF_TIME: Final = 1 << 53
@@ -50,10 +51,15 @@ async def session_state(store: Store, session_id: str) -> SessionState:
         session=session_view(found.session),
         items=fold.items(),
         turn=turn_view(found.turn),
-        asks=tuple(ask for ask in found.asks if ask.state in {"open", "settled"}),
+        asks=tuple(ask for ask in found.asks if _waits(ask, found.turn)),
         queue=tuple(queued_view(message) for message in found.queue),
         cursor=found.cursor,
     )
+
+
+def _waits(ask: AskRecord, turn: TurnRecord | None) -> bool:
+    """Whether an ask waits for a person, or for the agent to take the answer, which it can while its turn runs."""
+    return ask.state == "open" or (ask.state == "settled" and turn is not None and ask.turn_id == turn.id)
 
 
 def _apply(fold: Fold, entries: Iterable[Entry]) -> None:

@@ -34,7 +34,7 @@ Method = Literal["GET", "POST", "PATCH", "DELETE"]
 
 
 class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
-    """No fields."""
+    """The body of a request that takes no fields."""
 
 
 B = TypeVar("B")
@@ -223,9 +223,11 @@ async def _body(found: Operation, headers: Headers, receive: Receive, server: Se
     if found.raw:
         check_media_type(headers, found.raw)
         return await read_body(headers, receive, server.max_import_bytes, _LONG_BODY * server.body_timeout_s)
-    if found.body is None:
+    if found.body is None and found.method == "GET":
         return None
     raw = await read_body(headers, receive, server.max_body_bytes, server.body_timeout_s)
+    if found.body is None:
+        return typed(parse_object(raw), Nothing) if raw.strip() else Nothing()
     if found.optional and not raw.strip():
         raw = b"{}"
     else:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec import Struct
 from starlette.datastructures import Headers, QueryParams
 
 from hub.errors import BadCursor, NotFound
+from hub.events import to_json
 from hub.front.problems import BadIdempotencyKey
 from hub.ids import is_session_id
 
@@ -55,6 +58,11 @@ def idempotency_key(headers: Headers) -> str | None:
     if len(given) > 1 or not _KEY.fullmatch(given[0]):
         raise BadIdempotencyKey("An Idempotency-Key is one word of 1 to 255 visible ASCII characters.")
     return given[0]
+
+
+def asked(what: str, body: Struct) -> str:
+    """What makes two requests the same one, where a key alone says that they are (SHA-256, hex)."""
+    return hashlib.sha256(what.encode() + b"\0" + to_json(body)).hexdigest()
 
 
 def session_id(text: str) -> str:

@@ -26,6 +26,7 @@ from hub.front.sse import ABORT, STUCK_S
 log = logging.getLogger(__name__)
 
 FAREWELL_S: Final = 5.0
+_NO_HTTP: Final = "This is no HTTP request: its method, address, headers or the lengths of its body are malformed."
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -153,8 +154,8 @@ class FrontProtocol(HttpToolsProtocol):
             self._stop_aborting()
 
     def send_400_response(self, msg: str) -> None:
-        """What cannot be parsed gets a problem document."""
-        self._refuse(BadRequest(msg))
+        """What cannot be parsed gets a problem document. (``msg`` never says more than that.)"""
+        self._refuse(BadRequest(_NO_HTTP))
 
     def _begin_head(self) -> None:
         self._in_head, self._in_body, self._counted_bytes = True, False, 0

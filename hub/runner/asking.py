@@ -153,6 +153,7 @@ class Asking:
             source=request.source,
             expires_at=expires,
             refuses=request.refuses,
+            tool_id=request.tool_id,
         )
         return AskRecord(
             id=ask.id,

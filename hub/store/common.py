@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 from msgspec import Struct
 
 from hub.config import RunnerConfig
-from hub.errors import Fenced, NotFound, TurnInFlight
+from hub.errors import Fenced, IdempotencyMismatch, NotFound, TurnInFlight
 from hub.events import Event, encode_body, to_json
 from hub.store.connect import AnyRedis
-from hub.store.records import Claim
+from hub.store.records import Claim, SessionRecord
 
 
 class Bounds(Struct, frozen=True, kw_only=True):
@@ -63,6 +63,22 @@ def check_fence(claim: Claim, answer: list[Any]) -> None:
     """Raise Fenced when the transaction said so."""
     if answer[0] == "fenced":
         raise Fenced(f"{claim.runner} does not own {claim.turn_id} any more.")
+
+
+def check_asked(stored: SessionRecord, wanted: SessionRecord) -> None:
+    """Raise IdempotencyMismatch where ``stored``, which has the id of ``wanted``, was asked for by another
+    request. Of sessions that an older hub made only agent and origin are known."""
+    known = bool(stored.asked and wanted.asked)
+    same = stored.asked == wanted.asked if known else _made_like(stored) == _made_like(wanted)
+    if not same:
+        raise IdempotencyMismatch(
+            "This Idempotency-Key came before with another request for a session. Use a new key for a new one.",
+            session_id=stored.id,
+        )
+
+
+def _made_like(record: SessionRecord) -> tuple[str, str | None]:
+    return record.agent, record.forked_from.session_id if record.forked_from else None
 
 
 def live_path(session_id: str) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 from hub import ids
 from hub.archive import Line
 from hub.asks import grant_of
-from hub.errors import IdempotencyMismatch, Invalid
+from hub.errors import Invalid
 from hub.events import (
     TERMINAL,
     By,
@@ -22,7 +22,7 @@ from hub.events import (
     to_json,
 )
 from hub.store import keys
-from hub.store.common import StoreBase
+from hub.store.common import StoreBase, check_asked
 from hub.store.records import Entry, Hash, SessionRecord, fields_of, session_fields, session_record, stream_entries
 from hub.store.transactions import Argument, clear_errors, flat, transact
 from hub.store.turns import fingerprint
@@ -55,8 +55,8 @@ class Copies(StoreBase):
         it has none); and whether it is new. ``granted``: tool and subject of what it may from the start. With an
         id that exists already the session that is there.
 
-        Raises Invalid for more events than :data:`MOST_EVENTS`; IdempotencyMismatch where another session has the
-        id."""
+        Raises Invalid for more events than :data:`MOST_EVENTS`; IdempotencyMismatch where another request made the
+        session that is there."""
         if len(lines) > MOST_EVENTS:
             raise Invalid(f"A log of {len(lines)} events is too long; {MOST_EVENTS} are the most.")
         at = now()
@@ -83,8 +83,7 @@ class Copies(StoreBase):
         with clear_errors():
             raw: Hash = await self.redis.execute_command("HGETALL", keys.session_key("session", record.id))
         stored = session_record(record.id, fields_of(raw))
-        if (stored.agent, _origin(stored)) != (record.agent, _origin(record)):
-            raise IdempotencyMismatch("This Idempotency-Key made another session. Use a new key.")
+        check_asked(stored, record)
         return stored, status == "ok"
 
 
@@ -123,7 +122,3 @@ def _open(message: UserMessage, attempt: int) -> dict[str, str]:
         "attempt": str(attempt),
         "done": "0",
     }
-
-
-def _origin(record: SessionRecord) -> str | None:
-    return record.forked_from.session_id if record.forked_from else None

@@ -27,15 +27,16 @@ class Queueing(StoreBase):
         """Let a message wait for the running turn to end, or behind those that wait already; None when there is
         nothing to wait for (begin a turn instead). ``steer``: it is meant for that turn, and waits only where the
         agent does not take it. ``interrupt``: who has that turn ended for it, so that it begins with that end,
-        before all others. From then on :meth:`begin` with its key finds it. Raises NotFound; StillQueued when
-        its key came before; Overloaded when too many wait."""
+        before all others but those that came to interrupt before it, whose turns it ends as well. From then on
+        :meth:`begin` with its key finds it. Raises NotFound; StillQueued when its key came before; Overloaded when
+        too many wait."""
         message, body = _made(
             session_id,
             ids.message_id(),
             text,
             literal=literal,
             key=idempotency_key or "",
-            interrupts=interrupt is not None,
+            by=interrupt,
         )
         bounds = self.bounds
         limits = [bounds.queue_most, bounds.idem_ttl_s, bounds.idem_most]
@@ -68,7 +69,7 @@ class Queueing(StoreBase):
                 text,
                 literal=literal if literal is not None else waits is None or waits.literal,
                 key=waits.key if waits else "",
-                interrupts=waits is not None and waits.interrupts,
+                by=waits.by if waits and waits.interrupts else None,
             )
             facts: list[Argument] = [message_id, to_json(message), body, self.bounds.idem_ttl_s, raw]
             status, *said = await transact(self.redis, "edit_queued", session_id, *facts)
@@ -102,10 +103,11 @@ class Queueing(StoreBase):
 
 
 def _made(
-    session_id: str, message_id: str, text: str, *, literal: bool, key: str, interrupts: bool = False
+    session_id: str, message_id: str, text: str, *, literal: bool, key: str, by: str | None = None
 ) -> tuple[QueuedMessage, bytes]:
-    """A message that waits, and the body of the event that tells so."""
-    user = UserMessage(message_id=message_id, text=text, origin="api" if interrupts else "queue")
+    """A message that waits, and the body of the event that tells so. ``by``: who has the running turn ended for
+    it."""
+    user = UserMessage(message_id=message_id, text=text, origin="queue" if by is None else "api")
     queued = stamp(MessageQueued(message_id=message_id, text=text), session_id, None)
     message = QueuedMessage(
         id=message_id,
@@ -115,7 +117,8 @@ def _made(
         tail=body_from(user, "message_id"),
         event=body_from(queued, "message_id"),
         key=key,
-        interrupts=interrupts,
+        interrupts=by is not None,
+        by=by or "",
     )
     return message, encode_body(queued)
 

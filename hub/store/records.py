@@ -18,7 +18,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     """A session's metadata. Times are RFC 3339; ``memory`` is its transport's own; ``runner`` is who took its last
     turn, "" before the first; ``sensitive``: its turns go to no model elsewhere for distillation. ``copied``: up
     to this seq its log is another session's, which ``forked_from`` or ``imported_from`` names; ``inherited``:
-    that session's memory, where all of it was copied."""
+    that session's memory, where all of it was copied; ``asked``: the fingerprint of the request that made it."""
 
     id: str
     agent: str
@@ -36,6 +36,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     forked_from: ForkedFrom | None = None
     imported_from: str | None = None
     inherited: Mapping[str, str] = field(default_factory=dict)
+    asked: str = ""
 
 
 class TurnRecord(Struct, frozen=True, kw_only=True):
@@ -105,8 +106,8 @@ class Finished(Struct, frozen=True, kw_only=True):
 
 class QueuedMessage(Struct, frozen=True, kw_only=True):
     """A message that waits. ``tail`` and ``event`` are the ends of its events' bodies, made when it came;
-    ``key`` is the idempotency key it came with, "" for none; ``interrupts``: it has the running turn ended, and
-    begins with that end."""
+    ``key`` is the idempotency key it came with, "" for none; ``interrupts``: it has the running turn ended (by
+    ``by``), and begins with that end."""
 
     id: str
     text: str
@@ -116,6 +117,7 @@ class QueuedMessage(Struct, frozen=True, kw_only=True):
     event: str
     key: str = ""
     interrupts: bool = False
+    by: str = ""
 
 
 class Entry(Struct, frozen=True):
@@ -182,6 +184,7 @@ def session_fields(record: SessionRecord) -> Fields:
         "title": record.title or "",
         "cwd": record.cwd,
         "sensitive": "1" if record.sensitive else "0",
+        "asked": record.asked,
     }
 
 
@@ -207,6 +210,7 @@ def session_record(session_id: str, fields: Fields) -> SessionRecord:
         else None,
         imported_from=fields.get("imported_from") or None,
         inherited=msgspec.json.decode(fields.get("inherited") or "{}", type=dict[str, str]),
+        asked=fields.get("asked", ""),
     )
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 
 from hub import ids
 from hub.asks import grant_of
-from hub.errors import IdempotencyMismatch, TurnInFlight
+from hub.errors import TurnInFlight
 from hub.events import By, SessionCreated, encode_body, now, stamp, to_json
 from hub.store import keys
-from hub.store.common import StoreBase, live_path, missing
+from hub.store.common import StoreBase, check_asked, live_path, missing
 from hub.store.records import Hash, SessionRecord, fields_of, session_fields, session_record
 from hub.store.transactions import Argument, clear_errors, flat, transact
 
@@ -25,7 +25,7 @@ class Sessions(StoreBase):
     ) -> tuple[SessionRecord, bool]:
         """Create ``record`` (its times are set here); and whether it is new. ``granted``: tool and subject of what
         it may from the start. With an id that exists already (made from an idempotency key) the session that is
-        there. Raises IdempotencyMismatch when that is a session of another agent."""
+        there. Raises IdempotencyMismatch when another request made that one."""
         at = now()
         fields = {
             **session_fields(record),
@@ -43,8 +43,7 @@ class Sessions(StoreBase):
             self.redis, "create", record.id, ids.request_id(), body, *seeds, *flat(fields), at=at
         )
         stored = await self.session(record.id)
-        if stored.agent != record.agent:
-            raise IdempotencyMismatch("This Idempotency-Key made a session of another agent. Use a new key.")
+        check_asked(stored, record)
         return stored, status == "ok"
 
     async def session(self, session_id: str) -> SessionRecord:

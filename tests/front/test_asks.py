@@ -36,6 +36,27 @@ async def answer(door: Door, ask: str, **body: object) -> Json:
     return record
 
 
+async def test_an_answer_that_no_agent_took_waits_for_nobody_once_its_turn_has_ended(door: Door) -> None:
+    """While the turn runs it is shown with the session, for the agent to take it; afterwards it is no longer among
+    what waits, and the ask itself says that it was settled and never delivered."""
+    sid = await door.session()
+    claim = await door.running(sid)
+    ask = await door.desk.opened(claim)
+    await answer(door, ask, decision="allow")
+
+    async def waiting() -> list[str]:
+        return [one["id"] for one in (await door.client.get(f"/v1/sessions/{sid}")).json()["asks"]]
+
+    assert await waiting() == [ask]
+    await door.desk.finish(claim)
+    assert await waiting() == []
+    again = await door.running(sid)
+    assert await waiting() == []
+    await door.desk.finish(again)
+    record = (await door.client.get(f"/v1/asks/{ask}")).json()
+    assert (record["state"], record["delivered_at"]) == ("settled", None)
+
+
 async def test_open_asks_of_all_sessions_are_listed_oldest_first(door: Door) -> None:
     """With and without the filter; what is settled is listed no more, wherever it stood."""
     first = await door.running(await door.session())

@@ -11,8 +11,9 @@ from starlette.types import Message, Receive
 
 from hub.errors import BadRequest, HubError, Invalid
 from hub.front.body import check_media_type, parse_object, read_body, typed
+from hub.front.operations import Nothing
 from hub.front.problems import BadJson, BodyTooLarge, BodyTooSlow, UnsupportedMediaType
-from hub.front.views import NewMessage, NewSession, SessionsQuery
+from hub.front.views import NewMessage, NewSession, Retry, SessionsQuery
 
 NONE = Headers({})
 
@@ -74,6 +75,8 @@ async def test_a_body_cut_off_by_its_client_is_a_bad_request() -> None:
 @pytest.mark.parametrize(
     ("raw", "error", "told"),
     [
+        (b'{"decision": "deny", "decision": "allow"}', Invalid, "`decision` stands twice"),
+        (b'{"input": [{"a": 1, "\\u0061": 2}]}', Invalid, "`a` stands twice"),
         (b"", BadJson, "empty"),
         (b" \n ", BadJson, "empty"),
         (b'{"text": }', BadJson, "line 1, column 10 (byte 9)"),
@@ -109,10 +112,16 @@ def test_what_is_wrong_with_a_body_is_named(raw: bytes, error: type[HubError], t
 
 
 @pytest.mark.parametrize(
-    "raw", [b"{}", b'{"a": 1, "a": 2}', b'{"a": -9223372036854775808}', b'{"a": "\\ud83d\\ude00 \\u2028"}']
+    "raw",
+    [
+        b"{}",
+        b'{"a": {"a": 1}, "b": [{"a": 2}, {"a": 3}]}',
+        b'{"a": -9223372036854775808}',
+        b'{"a": "\\ud83d\\ude00 \\u2028"}',
+    ],
 )
 def test_odd_but_sound_objects_pass(raw: bytes) -> None:
-    """Twice the same name, the lowest number, emoji as surrogates: all of it is JSON."""
+    """The same name in objects of their own, the lowest number, emoji as surrogates: all of it is JSON."""
     assert isinstance(parse_object(raw), dict)
 
 
@@ -123,10 +132,16 @@ def test_odd_but_sound_objects_pass(raw: bytes) -> None:
         ({}, NewMessage, ("`text`",)),
         ({"text": 5}, NewMessage, ("`text`", "`int`")),
         ({"text": None}, NewMessage, ("`text`",)),
-        ({"text": "a", "on_busy": "wait"}, NewMessage, ("`on_busy`",)),
+        (
+            {"text": "a", "on_busy": "wait"},
+            NewMessage,
+            ("`on_busy`", "'wait'", "attach, interrupt, queue, reject, steer"),
+        ),
         ({"text": "a", "literal": "yes"}, NewMessage, ("`literal`",)),
         ({"agent": "claude", "title": "x" * 501}, NewSession, ("`title`", "500")),
         ({"agent": ""}, NewSession, ("`agent`",)),
+        ({"mode": "again"}, Retry, ("`mode`", "rerun, resume")),
+        ({"x": 1, "y": 2}, Nothing, ("`x`", "`y`", "There are: none")),
     ],
 )
 def test_a_field_that_does_not_fit_is_named(value: dict[str, Any], kind: type[Any], told: tuple[str, ...]) -> None:

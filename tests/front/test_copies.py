@@ -171,7 +171,7 @@ async def test_a_fork_takes_no_consent_along(door: Door) -> None:
 
 async def test_the_same_key_makes_one_fork(door: Door) -> None:
     """Repeated with its key it is the same session, also when the other one has gone on meanwhile; another
-    session's key is refused."""
+    session's key is refused, and so is the key of another cut."""
     session, other = await talked(door, "one"), await talked(door, "two")
     key = {"Idempotency-Key": "k"}
     first = await door.client.post(f"/v1/sessions/{session}/fork", headers=key)
@@ -180,6 +180,12 @@ async def test_the_same_key_makes_one_fork(door: Door) -> None:
     assert (first.status_code, first.json()["id"]) == (again.status_code, again.json()["id"])
     refused = await door.client.post(f"/v1/sessions/{other}/fork", headers=key)
     await problem(refused, 422, "idempotency_mismatch")
+    for body in ({"after": 3}, {"title": "another"}, {"agent": "gone"}):
+        refused = await door.client.post(f"/v1/sessions/{session}/fork", json=body, headers=key)
+        await problem(refused, 422, "idempotency_mismatch")
+    await problem(
+        await door.client.post("/v1/sessions", json={"agent": "claude"}, headers=key), 422, "idempotency_mismatch"
+    )
 
 
 async def test_an_export_comes_back_in_as_an_archived_session(door: Door) -> None:

@@ -73,6 +73,24 @@ async def test_one_key_makes_one_session(door: Door) -> None:
     await problem(await make("gone"), 422, "idempotency_mismatch")
 
 
+async def test_a_key_that_came_with_another_body_is_refused(door: Door) -> None:
+    """What was asked for is never silently left out: a title, a directory, that the session is sensitive."""
+    key = {"Idempotency-Key": "k2"}
+    first = await door.client.post("/v1/sessions", json={"agent": "claude", "title": "x"}, headers=key)
+    for more in ({}, {"title": "y"}, {"title": "x", "cwd": "sub"}, {"title": "x", "sensitive": True}):
+        refused = await door.client.post("/v1/sessions", json={"agent": "claude", **more}, headers=key)
+        told = await problem(refused, 422, "idempotency_mismatch")
+        assert told["session_id"] == first.json()["id"]
+        assert "Use a new key" in told["detail"]
+    # The same in other words.
+    again = await door.client.post(
+        "/v1/sessions", json={"sensitive": False, "title": "x", "agent": "claude"}, headers=key
+    )
+    assert again.json() == first.json()
+    fork = await door.client.post(f"/v1/sessions/{first.json()['id']}/fork", headers=key)
+    await problem(fork, 422, "idempotency_mismatch")
+
+
 async def test_an_unknown_agent_is_named_with_those_there_are(door: Door) -> None:
     """An agent that cannot run here may still have sessions: its turns say what is missing."""
     told = await problem(await door.client.post("/v1/sessions", json={"agent": "nobody"}), 422, "unknown_agent")

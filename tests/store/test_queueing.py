@@ -61,6 +61,44 @@ async def test_a_queue_that_stands_still_is_not_overtaken_and_goes_on_when_told(
     assert (await desk.finish(again.claim)).next_message == second.id
 
 
+async def test_of_two_that_interrupt_at_once_the_earlier_begins_and_the_later_ends_it(desk: Desk) -> None:
+    """They begin in the order in which they came, before all that only wait; the turn of the first is to be
+    stopped from its beginning, by who sent the second, as if that had come a moment later."""
+    taken = await desk.taken()
+    session, store = taken.session.id, desk.store
+    waits = await store.enqueue(session, "waits")
+    first = await store.enqueue(session, "first", interrupt="ann")
+    second = await store.enqueue(session, "second", interrupt="bob")
+    assert waits is not None and first is not None and second is not None  # noqa: PT018
+    await store.edit_queued(session, second.id, "second, changed")
+    order = [message.id for message in (await store.snapshot(session, whole=True)).queue]
+    assert order == [first.id, second.id, waits.id]
+    begun = await desk.finish(taken.claim, go_on=False)
+    assert begun.next_message == first.id
+    one = await desk.take_turn(session, begun.next_turn or "")
+    assert one.turn.cancel_by == "bob"
+    begun = await desk.finish(one.claim, go_on=False)
+    assert begun.next_message == second.id
+    two = await desk.take_turn(session, begun.next_turn or "")
+    assert (two.turn.cancel_by, two.turn.message.text) == (None, "second, changed")
+    assert (await desk.finish(two.claim, go_on=False)).next_message is None
+
+
+async def test_words_that_the_agent_did_not_take_wait_behind_who_interrupts(desk: Desk) -> None:
+    """They go before all that only wait, but who interrupted begins with the turn's end, as was promised."""
+    taken = await desk.taken()
+    session, store = taken.session.id, desk.store
+    waits = await store.enqueue(session, "waits")
+    words = await store.enqueue(session, "words", steer=True)
+    assert waits is not None and words is not None  # noqa: PT018
+    assert await store.steer(taken.claim, words.id) is not None
+    interrupts = await store.enqueue(session, "stop", interrupt="ann")
+    assert interrupts is not None
+    await store.steered(taken.claim, words.id, None)
+    order = [message.id for message in (await store.snapshot(session, whole=True)).queue]
+    assert order == [interrupts.id, words.id, waits.id]
+
+
 async def test_where_nothing_waits_there_is_nothing_to_go_on_with(desk: Desk) -> None:
     """Neither in an empty queue nor in no session."""
     with pytest.raises(NothingQueued):

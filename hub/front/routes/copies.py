@@ -17,7 +17,7 @@ from hub.front import views
 from hub.front.auth import require
 from hub.front.instant import last_seq
 from hub.front.operations import Answer, Call, Operation, Reply, operation
-from hub.front.params import idempotency_key, session_id
+from hub.front.params import asked, idempotency_key, session_id
 from hub.front.problems import UnknownAgent
 from hub.front.services import Services
 from hub.store.records import Entry, SessionRecord
@@ -67,6 +67,7 @@ async def fork_session(call: Call[views.NewFork, Any]) -> Answer:
         copied=lines[-1].seq if len(lines) > 1 else 0,
         forked_from=forked,
         inherited=origin.memory if whole else {},
+        asked=asked(f"fork {name}", body),
     )
     granted = [allowlisted(entry) for entry in agent.approval_allowlist]
     made, _ = await services.store.copy_session(record, lines, granted)

@@ -15,7 +15,7 @@ from hub.front import views
 from hub.front.auth import require
 from hub.front.instant import session_state
 from hub.front.operations import Answer, Call, Operation, Reply, operation
-from hub.front.params import idempotency_key, page_cursor, session_id
+from hub.front.params import asked, idempotency_key, page_cursor, session_id
 from hub.front.problems import UnknownAgent, UnknownPolicy
 from hub.front.services import Services
 from hub.store.records import SessionRecord
@@ -33,7 +33,8 @@ _LINK: Final = {"Link": 'The next page, as rel="next".'}
     errors=["unknown_agent", "unknown_policy", "idempotency_mismatch", "bad_idempotency_key"],
 )
 async def create_session(call: Call[views.NewSession, Any]) -> Answer:
-    """Make a session with an agent. The same Idempotency-Key gives the same session."""
+    """Make a session with an agent. The same Idempotency-Key gives the same session; with another body it
+    is refused."""
     body, services = call.body, call.services
     key = idempotency_key(call.headers)
     agents = services.config.agents
@@ -52,6 +53,7 @@ async def create_session(call: Call[views.NewSession, Any]) -> Answer:
         title=body.title,
         cwd=_directory(agent.cwd, body.cwd),
         sensitive=body.sensitive,
+        asked=asked("create", body),
     )
     granted = [allowlisted(entry) for entry in agent.approval_allowlist]
     created, _ = await services.store.create_session(record, granted)

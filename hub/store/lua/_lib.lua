@@ -146,8 +146,18 @@ local function remember_begun(item, tid, attempt, first, ttl_s, most)
   remember_request('key:' .. item.key, value, ttl_s, tonumber(most))
 end
 
+-- Let a message wait before all others but those that had the running turn ended: they begin with its end, in the
+-- order in which they came.
+local function wait_first(message)
+  for _, waiting in ipairs(redis.call('LRANGE', queue_key, 0, -1)) do
+    if not cjson.decode(waiting).interrupts then return redis.call('LINSERT', queue_key, 'BEFORE', waiting, message) end
+  end
+  return redis.call('RPUSH', queue_key, message)
+end
+
 -- Start the turn of the message that waits first; its id, nil when none waits. Without `go_on` only where that
--- message had the turn before ended.
+-- message had the turn before ended. Where the next one interrupts as well, it was sent after this one: this one's
+-- turn has begun, and is to be stopped, as if they had come one after the other.
 local function start_queued(tid, ring_ms, ttl_s, most, go_on)
   local waiting = redis.call('LINDEX', queue_key, 0)
   local item = waiting and cjson.decode(waiting)
@@ -157,6 +167,9 @@ local function start_queued(tid, ring_ms, ttl_s, most, go_on)
     origin = item.interrupts and 'api' or 'queue', fingerprint = item.fingerprint }
   local first = start_turn(tid, 1, message, item.tail, ring_ms)
   remember_begun(item, tid, '1', first, ttl_s, most)
+  local behind = redis.call('LINDEX', queue_key, 0)
+  local follows = item.interrupts and behind and cjson.decode(behind)
+  if follows and follows.interrupts then stop_turn(tid, '', follows.by or 'person') end
   return item.id
 end
 

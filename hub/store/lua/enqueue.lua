@@ -2,7 +2,7 @@
 -- ARGV: 4 message id  5 the message (JSON)  6 the event's body  7 most messages that wait  8 ttl, seconds
 --       9 keys kept  10 idempotency key or ''  11 fingerprint
 --       12 'steer' when it is meant for the running turn; 'interrupt' when it ends that turn and begins with its end,
---       before all others  13 who interrupts
+--       before all others but those that interrupted before it  13 who interrupts
 local mid = ARGV[4]
 if redis.call('EXISTS', session_key) == 0 then return { 'missing' } end
 if recall_request('message:' .. mid, tonumber(ARGV[8])) then return { 'ok' } end
@@ -15,8 +15,12 @@ end
 local held = turn_fields('steers', 'runner', 'id')
 if not held[3] and (ARGV[12] == 'interrupt' or redis.call('LLEN', queue_key) == 0) then return { 'idle' } end
 if redis.call('LLEN', queue_key) >= tonumber(ARGV[7]) then return { 'full' } end
-redis.call(ARGV[12] == 'interrupt' and 'LPUSH' or 'RPUSH', queue_key, ARGV[5])
-if ARGV[12] == 'interrupt' then stop_turn(held[3], held[2], ARGV[13]) end
+if ARGV[12] == 'interrupt' then
+  wait_first(ARGV[5])
+  stop_turn(held[3], held[2], ARGV[13])
+else
+  redis.call('RPUSH', queue_key, ARGV[5])
+end
 if ARGV[12] == 'steer' and held[3] then
   redis.call('HSET', turn_key, 'steers', (held[1] or '') .. ' ' .. mid)
   tell_runner(held[2], 'steer ' .. sid .. ' ' .. held[3])
