@@ -169,11 +169,14 @@ class Asking:
     ) -> Answer:
         if record.state != "open":
             return await self._told(record.id)
+        # How long it waits is settled now: a wall clock that is set meanwhile changes nothing.
+        left = _seconds_left(record.ask)
+        deadline = None if left is None else asyncio.get_running_loop().time() + left
         while True:
             if elsewhere is not None and elsewhere.done() and not elsewhere.cancelled():
                 return await self._settle(record, elsewhere.result())
             try:
-                async with asyncio.timeout(_seconds_left(record.ask)):
+                async with asyncio.timeout_at(deadline):
                     await waiter.wait()
             except TimeoutError:
                 return await self._settle(record, _by_timeout(record.ask))

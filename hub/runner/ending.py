@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 
 import msgspec
 import structlog
@@ -39,7 +38,7 @@ async def end_turn(
     duration_ms: int | None = None,
 ) -> Terminal | None:
     """Write the end of a turn that we own, ring for the next one, and count it; the terminal event. None when
-    somebody else owns the turn now. ``duration_ms``: since the turn began, unless given."""
+    somebody else owns the turn now. ``duration_ms``: until the turn was taken, unless given."""
     closing, judged = conclude(tally, ending, sign)
     if duration_ms is None:
         duration_ms = since_ms(taken.turn)
@@ -112,6 +111,5 @@ async def written(
 
 
 def since_ms(turn: TurnRecord) -> int:
-    """Milliseconds since a turn began, by the wall clock."""
-    began = datetime.fromisoformat(turn.started_at)
-    return max(0, int((datetime.now(UTC) - began).total_seconds() * 1000))
+    """How old a turn was when its runner took it, in milliseconds, by the store's clock."""
+    return max(0, turn.taken - turn.born) if turn.born else 0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 
 import structlog
 
@@ -13,10 +14,13 @@ from hub.events import Unknown
 from hub.runner.ending import end_turn, ring, written
 from hub.runner.sensitive import decide_late
 from hub.runner.services import Services
+from hub.runner.storeclock import StoreClock
 from hub.store.records import SessionRecord, Taken, TurnRecord
 from hub.turn import Ending, Failed, Interrupted, TurnTally
 
 _FOREIGN_LEASES = 3
+_LONGEST_LEASE_S = 60.0
+_HEARD_AGAIN_S = 10.0  # two heartbeats of the runners
 
 
 class Reaper:
@@ -39,10 +43,15 @@ class Reaper:
         self._lease_s = services.config.runner.lease_s
         self._lease_ms = int(self._lease_s * 1000)
         self._log = structlog.get_logger("hub.reaper").bind(runner=services.runner_id)
+        self._clock = StoreClock(lambda: services.overview.clock_ms(), asyncio.get_running_loop().time)
+        self._patient_until = 0.0
+        self._bounded = False
 
     async def sweep(self) -> None:
         """Look at every overdue turn once. What goes wrong with one of them leaves the others alone. Raises
         StoreUnavailable when it cannot be told which are overdue."""
+        if not await self._sound():
+            return
         for overdue in await self._services.overview.overdue():
             try:
                 await self._look(overdue.session_id, overdue.late_ms / 1000)
@@ -51,6 +60,23 @@ class Reaper:
             except Exception as error:  # noqa: BLE001 - whatever is wrong with this one: it is tried again
                 self._log.warning("could not reap", session_id=overdue.session_id, error=type(error).__name__)
                 self._log.debug("that error", exc_info=error)
+
+    async def _sound(self) -> bool:
+        """Whether the store's clock can be believed. Right after it was set forward every lease looks overdue,
+        until those who live have renewed theirs; once it was set back, leases seem to hold for as long as that."""
+        jump_s = await self._clock.jump_s()
+        now = asyncio.get_running_loop().time()
+        if abs(jump_s) > self._lease_s / 3:
+            self._log.warning("the store's clock was set, or this machine slept", seconds=round(jump_s, 1))
+        if jump_s > self._lease_s / 3:
+            self._patient_until = now + max(self._lease_s, _HEARD_AGAIN_S)
+        if jump_s < -self._lease_s / 3:
+            self._bounded = False
+        if not self._bounded:
+            most_s = max(_LONGEST_LEASE_S, _FOREIGN_LEASES * self._lease_s)
+            await self._services.overview.bound_leases(int(most_s * 1000))
+            self._bounded = True
+        return now >= self._patient_until
 
     async def _look(self, session_id: str, late_s: float) -> None:
         store = self._services.store
@@ -83,8 +109,8 @@ class Reaper:
             await ring(self._services, record.agent, record.id, turn.id)
 
     async def _unserved(self, agent: str, turn: TurnRecord) -> bool:
-        waited = datetime.now(UTC) - datetime.fromisoformat(turn.started_at)
-        if waited.total_seconds() <= self._unserved_s:
+        waited_ms = await self._services.overview.clock_ms() - turn.born
+        if waited_ms <= self._unserved_s * 1000:
             return False
         return all(agent not in runner.agents for runner in await self._services.work.runners())
 
@@ -101,10 +127,7 @@ class Reaper:
             if not isinstance(event, Unknown):
                 tally.feed(event)
                 last_at = event.at
-        lasted = datetime.fromisoformat(last_at) - datetime.fromisoformat(
-            turn.started_at
-        )  # to its last sign of life
-        duration_ms = max(0, int(lasted.total_seconds() * 1000))
+        duration_ms = _lasted_ms(turn, last_at)
         await decide_late(services, taken)
         terminal = await end_turn(services, taken, tally, ending, duration_ms=duration_ms)
         if terminal is None:
@@ -114,6 +137,14 @@ class Reaper:
         await hooks.notify(
             services.plugins.manager, "turn_ended", session=session, turn_id=turn.id, ending=terminal
         )
+
+
+def _lasted_ms(turn: TurnRecord, last_at: str) -> int:
+    """How long a turn lasted, to the last sign of life of its runner, else to its last event, of ``last_at``."""
+    if turn.born and turn.alive:
+        return max(0, turn.alive - turn.born)
+    lasted = datetime.fromisoformat(last_at) - datetime.fromisoformat(turn.started_at)
+    return max(0, int(lasted.total_seconds() * 1000))
 
 
 def _lost(turn: TurnRecord) -> Ending:

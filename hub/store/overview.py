@@ -105,6 +105,16 @@ class Overview:
         found = sorted(pair for answer in await self._pipeline(commands) for pair in _scored(answer))
         return [Overdue(session_id=session_id, late_ms=int(now_ms - deadline)) for deadline, session_id in found]
 
+    async def bound_leases(self, most_ms: int) -> int:
+        """Let no lease run for more than ``most_ms``: one that does was given before the store's clock was set
+        back, and would keep a turn that nobody runs. How many there were."""
+        end = await self.clock_ms() + most_ms
+        names = list(keys.bucket_keys("leases"))
+        found = await self._pipeline([("ZRANGEBYSCORE", key, f"({end}", "+inf") for key in names])
+        beyond = [(key, member) for key, answer in zip(names, found, strict=True) for member in answer]
+        await self._pipeline([("ZADD", key, "XX", "LT", str(end), member) for key, member in beyond])
+        return len(beyond)
+
     async def undistilled(self, most: int) -> list[tuple[str, str]]:
         """Sessions and ended turns in them that wait for their distillation and that nobody works on, at most
         ``most``, those that wait longest first."""

@@ -42,7 +42,9 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
 class TurnRecord(Struct, frozen=True, kw_only=True):
     """The running turn. ``first`` is the seq of its first event; ``trimmed`` the highest seq that was
     dropped from its live stream, 0 for none; ``previous`` the runner of the session's turn before; ``resumes``:
-    it goes on where the attempt before was cut off."""
+    it goes on where the attempt before was cut off. By the store's clock alone, whatever those of the hub's hosts
+    say (Unix milliseconds, 0 where it is not known): it was ``born``, was ``taken`` by its runner, and its runner
+    was ``alive`` last."""
 
     id: str
     state: TurnState
@@ -56,6 +58,9 @@ class TurnRecord(Struct, frozen=True, kw_only=True):
     trimmed: int = 0
     previous: str = ""
     resumes: bool = False
+    born: int = 0
+    taken: int = 0
+    alive: int = 0
 
 
 class Claim(Struct, frozen=True, kw_only=True):
@@ -237,6 +242,9 @@ def turn_record(fields: Fields) -> TurnRecord | None:
         trimmed=int(fields.get("trimmed", "0")),
         previous=fields.get("previous", ""),
         resumes=fields.get("resumes") == "1",
+        born=int(fields.get("born", "0")),
+        taken=int(fields.get("taken", "0")),
+        alive=int(fields.get("alive", "0")),
     )
 
 

@@ -145,7 +145,8 @@ class Work:
         if dead := [runner.id for runner in known if int(now) - runner.seen > _FORGOTTEN_S]:
             with clear_errors():
                 await self._redis.execute_command("HDEL", keys.RUNNERS, *dead)
-        return [runner for runner in known if int(now) - runner.seen <= ALIVE_S]
+        # One whose last word is to come yet spoke before the store's clock was set back: who lives speaks again.
+        return [runner for runner in known if abs(int(now) - runner.seen) <= ALIVE_S]
 
     async def clock(self) -> float:
         """The store's clock: Unix seconds."""

@@ -106,7 +106,8 @@ local function start_turn(tid, attempt, message, tail, ring_ms, resumes)
   redis.call('HSET', turn_key, 'id', tid, 'state', 'queued', 'started_at', at, 'attempt', int(attempt),
     'message_id', message.id, 'text', message.text, 'literal', message.literal, 'origin', message.origin,
     'fingerprint', message.fingerprint, 'first', first, 'batch', '0', 'fence', '', 'runner', '',
-    'resumes', resumes and '1' or '', 'asks', '', 'open', '', 'answers', '', 'steers', '', 'steering', '')
+    'resumes', resumes and '1' or '', 'asks', '', 'open', '', 'answers', '', 'steers', '', 'steering', '',
+    'born', int(now))
   redis.call('HSET', last_key, 'message_id', message.id, 'text', message.text, 'literal', message.literal,
     'origin', message.origin, 'fingerprint', message.fingerprint, 'attempt', int(attempt), 'done', '0')
   redis.call('ZADD', leases_key, int(now + ring_ms), sid)

@@ -12,5 +12,6 @@ if batch ~= '0' and batch ~= held[1] then
   redis.call('HSET', turn_key, 'batch', batch, 'batch_seq', last_seq)
   flush()
 end
+redis.call('HSET', turn_key, 'alive', int(now))
 redis.call('ZADD', leases_key, int(now + tonumber(ARGV[7])), sid)
 return { 'ok', last_seq, held[2] or '', held[3] or '', held[5] or '' }

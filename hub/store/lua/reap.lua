@@ -20,7 +20,8 @@ if held[2] == 'queued' then
 end
 local fence = redis.call('HINCRBY', session_key, 'fence', 1)
 redis.call('HSET', session_key, 'runner', ARGV[5])
-redis.call('HSET', turn_key, 'runner', ARGV[5], 'fence', int(fence), 'batch', '0', 'reaped', ARGV[9])
+redis.call('HSET', turn_key, 'runner', ARGV[5], 'fence', int(fence), 'batch', '0', 'reaped', ARGV[9],
+  'taken', int(now))
 redis.call('ZADD', leases_key, int(now + tonumber(ARGV[6])), sid)
 if ARGV[7] == '1' then
   local attempt = int(tonumber(held[3]) + 1)

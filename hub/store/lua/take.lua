@@ -5,7 +5,7 @@ if held[1] ~= ARGV[4] then return { 'gone' } end
 if held[2] == 'running' and held[3] ~= ARGV[5] then return { 'taken', held[3] } end
 if held[2] == 'queued' then
   local fence = redis.call('HINCRBY', session_key, 'fence', 1)
-  redis.call('HSET', turn_key, 'state', 'running', 'runner', ARGV[5], 'fence', int(fence), 'batch', '0')
+  redis.call('HSET', turn_key, 'state', 'running', 'runner', ARGV[5], 'fence', int(fence), 'batch', '0', 'taken', int(now))
   redis.call('HSET', turn_key, 'previous', redis.call('HGET', session_key, 'runner') or '')
   redis.call('HSET', session_key, 'runner', ARGV[5])
   hint_turn(ARGV[4], 'running')

@@ -20,6 +20,7 @@ from hub.testing import Cut, Drop, Fail, FakeTurn, Say, Silence, Stall, Think, U
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]
 
+TOO_LONG = "prompt is too long: 300000 tokens > 200000 maximum"
 ECHO = Use("Bash", {"command": "echo hi"})
 FAULTS: dict[str, tuple[Any, str, str]] = {
     "status 500": (Fail(status=500, message="It broke."), "agent_error", "It broke."),
@@ -45,7 +46,17 @@ FAULTS: dict[str, tuple[Any, str, str]] = {
     "stall after the start": (reply(Stall(), times=None), "stalled", "4 s"),
     "stall in a text": (reply(Say("half", close=False), Stall(), times=None), "stalled", "4 s"),
     "no response headers": (Silence(), "stalled", "4 s"),
+    "status 402": (
+        Fail(status=402, message="Nothing left"),
+        "agent_error",
+        "Nothing left. Mend the account's billing",
+    ),
+    "status 403": (Fail(status=403, message="Not you"), "agent_unavailable", "may not do this"),
+    "too long": (Fail(status=400, message=TOO_LONG), "agent_error", "Begin a new session"),
+    "refused": (reply("I will n", stop="refusal", times=None), "agent_error", "flagged"),
+    "paused": (reply("Let me s", stop="pause_turn", times=None), "incomplete", "paused"),
 }
+POINTLESS = ("too long", "refused")  # to say the same again
 
 
 def _failed(turn: FakeTurn) -> Failed:
@@ -67,6 +78,7 @@ async def test_a_fault_ends_as_what_it_is(tmp_path: Path, fault: str) -> None:
         failed = _failed(turn)
         assert failed.code == code
         assert words in (failed.message or "")
+        assert failed.retryable is (False if fault in POINTLESS else None)
         assert not turn.problems
         assert (await agent.play("again")).text == "Fine."
 

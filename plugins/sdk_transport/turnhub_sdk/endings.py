@@ -17,18 +17,24 @@ _HINTS: Final[Mapping[str, str]] = {
     "billing_error": "Mend the account's billing, then try again.",
     "model_not_found": "Correct `model` in the agent's configuration.",
 }
+_KINDS: Final[Mapping[int, str]] = {402: "billing_error"}  # which Claude Code tells as unknown
+_FORBIDDEN: Final = "The login that Claude Code has may not do this: use another one, or have it allowed."
+_UNFINISHED: Final = "The model paused in the middle of its answer. What came is kept; try again."
+_STOPPED: Final = "A hook of the agent's settings stopped the turn. Change the hook, or what is asked for."
 _TOO_LONG: Final = "Begin a new session, or send `/compact` as a command (`literal`: false)."
 
 
 class Shown(Struct, frozen=True, kw_only=True):
     """What a turn showed: whether it spoke or reasoned since its last tool; whether the model's last message
-    broke off; the kind and the words of the last error that the agent told."""
+    broke off; the kind and the words of the last error that the agent told; with which words a hook of the agent's
+    settings ``refused`` the message."""
 
     spoke: bool = False
     reasoned: bool = False
     broken: bool = False
     error: str | None = None
     words: str | None = None
+    refused: str | None = None
 
 
 def usage_of(result: ResultMessage) -> Usage | None:
@@ -60,7 +66,7 @@ def ending_of(result: ResultMessage, shown: Shown, login: str, spent_before: flo
         return Interrupted(usage=usage, cost_usd=cost)
     failed = _failure(result, shown, login)
     if failed is not None:
-        return Failed(code=failed.code, message=failed.message, usage=usage, cost_usd=cost)
+        return replace(failed, usage=usage, cost_usd=cost)
     return Completed(stop_reason=result.stop_reason or "end_turn", usage=usage, cost_usd=cost)
 
 
@@ -81,10 +87,32 @@ def _sum(told: Sequence[Usage]) -> Usage | None:
 
 
 def _failure(result: ResultMessage, shown: Shown, login: str) -> Failed | None:
+    return _refusal(result, shown, login) or _reported(result, shown, login) or _blank(shown)
+
+
+def _refusal(result: ResultMessage, shown: Shown, login: str) -> Failed | None:
+    """What somebody does not want: to say the same again is of no use."""
+    if shown.refused is not None:
+        refused = f"A hook of the agent's settings refused the message: {shown.refused}"
+        return Failed(code="agent_error", message=_sentence(refused), retryable=False)
+    if result.terminal_reason == "hook_stopped":
+        return Failed(code="agent_error", message=_STOPPED, retryable=False)
+    if result.stop_reason == "refusal":  # the same words are refused again
+        return replace(failure(shown, words_of(result, shown), None, None, login), retryable=False)
+    return None
+
+
+def _reported(result: ResultMessage, shown: Shown, login: str) -> Failed | None:
     if result.is_error or result.subtype != "success" or shown.error is not None:
         return failure(shown, words_of(result, shown), result.api_error_status, result.terminal_reason, login)
     if result.stop_reason == "max_tokens":
         return Failed(code="token_cap")
+    if result.stop_reason == "pause_turn":
+        return Failed(code="incomplete", message=_UNFINISHED)
+    return None
+
+
+def _blank(shown: Shown) -> Failed | None:
     if shown.spoke:
         return None
     return Failed(code="reasoning_only" if shown.reasoned else "empty_response")
@@ -99,10 +127,17 @@ def words_of(result: ResultMessage, shown: Shown) -> str:
 def failure(shown: Shown, words: str, status: int | None, reason: str | None, login: str) -> Failed:
     """The failure that an error of the agent means. ``status``: the API's HTTP status, where it gave one."""
     if shown.error == "authentication_failed":
-        return Failed(code="agent_unavailable", message=f"{words.rstrip('.')}. {login}")
+        hint = _FORBIDDEN if status == 403 else login
+        return Failed(code="agent_unavailable", message=f"{_sentence(words)} {hint}")
     if shown.error == "max_output_tokens":
         return Failed(code="token_cap", message=words)
     if shown.broken and status is None:
         return Failed(code="incomplete", message=f"The answer was cut off before its end. {words}")
-    hint = _TOO_LONG if reason == "prompt_too_long" else _HINTS.get(shown.error or "", "")
-    return Failed(code="agent_error", message=f"{words} {hint}".strip())
+    if reason == "prompt_too_long":
+        return Failed(code="agent_error", message=f"{_sentence(words)} {_TOO_LONG}", retryable=False)
+    hint = _HINTS.get(_KINDS.get(status or 0, shown.error or ""), "")
+    return Failed(code="agent_error", message=f"{_sentence(words)} {hint}" if hint else words)
+
+
+def _sentence(words: str) -> str:
+    return words if words.endswith((".", "!", "?")) else f"{words}."

@@ -56,6 +56,7 @@ class TurnMap:
         self._state: str | None = None
         self._result: ResultMessage | None = None
         self._error: tuple[str, str] | None = None
+        self._refused: str | None = None
         self._before: list[Ending] = []
 
     @property
@@ -152,7 +153,14 @@ class TurnMap:
     def _shown(self) -> Shown:
         error, words = self._error or (None, None)
         blocks = self._blocks
-        return Shown(spoke=blocks.spoke, reasoned=blocks.reasoned, broken=blocks.broken, error=error, words=words)
+        return Shown(
+            spoke=blocks.spoke,
+            reasoned=blocks.reasoned,
+            broken=blocks.broken,
+            error=error,
+            words=words,
+            refused=self._refused,
+        )
 
     # -- what goes back to the agent -----------------------------------------------------------------------
 
@@ -177,6 +185,8 @@ class TurnMap:
             case "api_retry":
                 self._blocks.retry()
                 yield Status(state="retrying", detail=_retry(data))
+            case "informational" if told := data.get("prompt_submit_outcome"):
+                self._refused = clean(str(told.get("reason") or "it gives no reason"))
             case "permission_denied":
                 self.tools.denied.add(str(data.get("tool_use_id")))
             case "session_state_changed":
@@ -191,7 +201,7 @@ class TurnMap:
         if self.joining:  # the agent goes on to what waits
             self._before.append(ending_of(result, self._shown(), self._login, self._spent))
             self._blocks.forget()
-            self._error = None
+            self._error = self._refused = None
             return
         self._result = result
         self._rest()
