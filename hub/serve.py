@@ -149,7 +149,13 @@ async def _parts(config: Config, url: str) -> AsyncIterator[_Parts]:
         tokens=Tokens(config.store.state),
     )
     try:
-        await parts.overview.ping()
+        health = await parts.overview.ping()
+        if health.maxmemory_policy not in ("noeviction", "unknown"):
+            structlog.get_logger("hub").warning(
+                "the store may throw sessions away when its memory is full",
+                maxmemory_policy=health.maxmemory_policy,
+                mend="redis-cli CONFIG SET maxmemory-policy noeviction (and the same in redis.conf)",
+            )
         yield parts
     finally:
         await connections.close()

@@ -43,7 +43,7 @@ class Reaper:
         self._lease_s = services.config.runner.lease_s
         self._lease_ms = int(self._lease_s * 1000)
         self._log = structlog.get_logger("hub.reaper").bind(runner=services.runner_id)
-        self._clock = StoreClock(lambda: services.overview.clock_ms(), asyncio.get_running_loop().time)
+        self._clock = StoreClock(services.overview.clock_ms, asyncio.get_running_loop().time)
         self._patient_until = 0.0
         self._bounded = False
 

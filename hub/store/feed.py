@@ -18,7 +18,7 @@ from hub.store import keys
 from hub.store.channels import Channel, FeedBounds, HubChannel
 from hub.store.doorbell import Doorbell
 from hub.store.frames import View
-from hub.store.session_channel import SessionChannel
+from hub.store.session_channel import SessionChannel, WentBack
 from hub.store.store import Store
 from hub.store.subscription import Subscription
 
@@ -116,10 +116,19 @@ class Feed:
                     await channel.begin()
                 elif channel.read <= asked:  # a reading that began after we asked, for another, serves us too
                     await channel.sync()
+        except WentBack:
+            self._end(channel)
+            await self._release(channel)
+            raise
         except BaseException:
             await self._release(channel)
             raise
         return channel
+
+    def _end(self, channel: Channel) -> None:
+        """End its streams without a terminal event: who comes back with a cursor is told what became of it."""
+        channel.close()
+        self._forget(channel)
 
     async def _release(self, channel: Channel) -> None:
         channel.users -= 1
@@ -154,15 +163,16 @@ class Feed:
                 if channel.begun and not channel.closed:
                     await channel.sync()
         except NotFound:  # deleted: whoever watches is told by the end of the stream
-            channel.close()
-            self._forget(channel)
+            self._end(channel)
+        except WentBack as error:
+            log.error("the store went back; the streams of a session end", error=error.detail)
+            self._end(channel)
         except HubError as error:  # read again at the next pulse, or when the doorbell is back
             log.warning("could not read a session", error=error.detail)
         except Exception as error:  # what one session holds must not end all streams
             log.error("a session cannot be read; its streams end", error=type(error).__name__)
             log.debug("that error", exc_info=error)
-            channel.close()
-            self._forget(channel)
+            self._end(channel)
 
     async def _pulse(self) -> None:
         """Ring where a comment is due; read sessions that have more to read, or a quiet turn."""

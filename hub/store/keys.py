@@ -12,6 +12,7 @@ from collections.abc import Iterator
 BUCKETS = 64
 HUB_CHANNEL = "th:hub"
 RUNNERS = "th:runners"
+PROBE = "th:probe"  # written to see whether the store takes writes
 
 
 def bucket(session_id: str) -> int:

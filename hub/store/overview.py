@@ -152,6 +152,11 @@ class Overview:
             maxmemory_policy=str(one.get("maxmemory_policy", "unknown")),
         )
 
+    async def take_write(self) -> None:
+        """Return where the store takes writes. Raises StoreReadOnly, StoreUnavailable."""
+        with clear_errors():
+            await self._store.redis.execute_command("SET", keys.PROBE, "1", "PX", "1000")
+
     async def _position(self, before: str) -> tuple[float, str]:
         score, _, session_id = before.rpartition(".")
         if not ids.is_session_id(session_id):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hub.errors import StoreUnavailable
 from hub.store.channels import Channel, FeedBounds
 from hub.store.frames import Frames, Slice, View, joined
 from hub.store.records import Entry, Snapshot, entry
@@ -11,6 +12,11 @@ from hub.store.store import Store
 
 _BEYOND = 1 << 53
 _TURNS_KEPT = 4
+
+
+class WentBack(StoreUnavailable):
+    """The store stands where it stood before: it was restored, or a replica that lacked the latest took over. What
+    is held here beyond that is not so any more."""
 
 
 class SessionChannel(Channel):
@@ -120,6 +126,8 @@ class SessionChannel(Channel):
         while not complete:
             held = self.frames.last
             snapshot = await self._store.snapshot(self.session_id, held, also=tuple(self._starts))
+            if snapshot.cursor < held:
+                raise WentBack(f"The store has lost events of {self.session_id}: it stands at {snapshot.cursor}.")
             if snapshot.turn and snapshot.turn.trimmed > held:
                 self._lacking = snapshot.turn.trimmed
             self._take(snapshot.entries, snapshot.cursor)

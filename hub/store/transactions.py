@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Awaitable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -19,6 +20,8 @@ Argument = str | bytes | int
 _READ_ONLY_SIGNS = ("READONLY", "OOM", "MISCONF", "NOREPLICAS")
 _LOGIN_SIGNS = ("NOAUTH", "WRONGPASS", "HELLO must be called with the client already authenticated")
 _AWAY_SIGNS = ("BUSY", "MASTERDOWN", "CLUSTERDOWN", "LOADING", "UNKILLABLE")
+
+_WHERE = re.compile(r"\.? script: [0-9a-f]{40}, on @?user_script:\d+\.?")
 
 
 class Redis(Protocol):
@@ -77,7 +80,11 @@ def _away(error: Exception) -> str:
 
 
 def _read_only(error: Exception) -> str:
-    return f"The store takes no writes now ({error}). Point store.url at a primary with room and disk."
+    words = _WHERE.sub("", str(error))
+    mend = "Point store.url at a primary with room and disk."
+    if "maxmemory" in words:
+        mend = "Give it more memory (maxmemory), delete sessions, or point store.url at another one."
+    return f"The store takes no writes now ({words}). {mend}"
 
 
 async def transact(

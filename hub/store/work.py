@@ -120,7 +120,7 @@ class Work:
                         "XREADGROUP", "GROUP", _GROUP, _CONSUMER, *words
                     )
             except exceptions.ResponseError as error:
-                if "NOGROUP" not in str(error):
+                if not any(sign in str(error) for sign in ("NOGROUP", "UNBLOCKED")):
                     raise
                 await self.prepare(agent)  # the stream was flushed away under us
                 return []

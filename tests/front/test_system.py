@@ -15,6 +15,7 @@ from hub.errors import PluginError, StoreReadOnly, StoreUnavailable
 from hub.front.app import TOKEN, create_app
 from hub.front.routes import OPERATIONS
 from hub.front.services import Services
+from hub.store.overview import Overview
 from hub.store.records import RunnerRecord
 from hub.testing.asgi import asgi_client
 from tests.front.door import Door, problem
@@ -51,6 +52,15 @@ async def test_readiness_wants_a_store_and_a_live_runner(door: Door) -> None:
     app = create_app(replace(door.services, overview=Away()))
     async with asgi_client(app, door.tokens.primary()) as client:
         assert (await problem(await client.get("/readyz"), 503, "not_ready"))["missing"] == ["store"]
+
+    class Full(Overview):
+        async def take_write(self) -> None:
+            raise StoreReadOnly("The store takes no writes now.")
+
+    app = create_app(replace(door.services, overview=Full(door.services.store)))
+    async with asgi_client(app, door.tokens.primary()) as client:
+        told = await problem(await client.get("/readyz"), 503, "not_ready")
+        assert (told["missing"], told["detail"]) == (["store"], "Not ready: The store takes no writes now.")
 
 
 async def test_figures_are_in_prometheus_format(door: Door) -> None:

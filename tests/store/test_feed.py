@@ -470,6 +470,47 @@ async def test_a_deleted_session_ends_its_streams(author: Author, watcher: Proce
     assert watcher.doorbell.channels == 0
 
 
+async def test_a_store_that_went_back_ends_the_streams_of_what_it_lost(
+    author: Author, watcher: Process, redis_look: redis.Redis
+) -> None:
+    """It was restored, or a replica that lacked the latest took over: nobody is told new events under numbers that
+    they have seen already; who comes back with a cursor beyond it is told that it is ahead."""
+    await author.turn()
+    cursor = (await author.store.snapshot(author.session_id, 1 << 53, most=1)).cursor
+    log = await watcher.feed.log(author.session_id)
+    await read_until(log, b"turn_completed")
+    session, entries = keys.session_key("session", author.session_id), keys.session_key("log", author.session_id)
+    redis_look.hset(session, "seq", str(cursor - 3))
+    for number in range(cursor - 2, cursor + 1):
+        redis_look.xdel(entries, f"{number}-0")
+    redis_look.execute_command("XSETID", entries, f"{cursor - 3}-0")
+    reading = asyncio.create_task(read_all(log))
+    await asyncio.to_thread(redis_look.execute_command, "CLIENT", "KILL", "TYPE", "pubsub")
+    assert b"id:" not in await reading
+    with pytest.raises(BadCursor, match="is ahead of this session"):
+        await watcher.feed.log(author.session_id, after=cursor)
+    again = await watcher.feed.log(author.session_id, after=cursor - 3)
+    await author.begin("anew")
+    seen = await read_until(again, b"turn_started")
+    assert seen.startswith(b"id: %d\n" % (cursor - 2))
+    await again.close()
+
+
+async def test_who_attaches_while_others_hold_what_was_lost_is_told_to_come_again(
+    author: Author, watcher: Process, redis_look: redis.Redis
+) -> None:
+    """The next try sees what there is."""
+    await author.turn()
+    log = await watcher.feed.log(author.session_id)
+    await read_until(log, b"turn_completed")
+    redis_look.hset(keys.session_key("session", author.session_id), "seq", "3")
+    with pytest.raises(StoreUnavailable, match="has lost events"):
+        await watcher.feed.log(author.session_id)
+    assert await read_all(log) == b""
+    async with await watcher.feed.log(author.session_id, after=3):
+        assert watcher.feed.watched == 1
+
+
 async def test_draining_ends_every_stream_at_once_and_new_ones_too(author: Author, watcher: Process) -> None:
     """Nobody waits for anything; what was not read is had again by cursor, elsewhere."""
     await author.begin()

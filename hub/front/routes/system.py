@@ -23,10 +23,11 @@ async def health(_: Call[Any, Any]) -> Answer:
 
 @operation("GET", "/readyz", Reply(200, Readiness), scope="read", errors=["not_ready"])
 async def readiness(call: Call[Any, Any]) -> Answer:
-    """Whether the hub can do its work: the store answers and a runner lives. 503 says what is missing."""
+    """Whether the hub can do its work: the store takes writes and a runner lives. 503 says what is missing."""
     services = call.services
     try:
         store, runners = await asyncio.gather(services.overview.ping(), services.work.runners())
+        await services.overview.take_write()
     except (StoreUnavailable, StoreReadOnly) as error:
         raise NotReady(f"Not ready: {error.detail}", missing=["store"]) from None
     if not runners:
