@@ -175,10 +175,12 @@ class Client(Copies):
         """Answer an ask; the ask as it stands then. That the hub recorded it is not yet that the agent took it."""
         return await self._json("POST", f"/v1/asks/{quote(ask_id, safe='')}/answer", dict(reply))
 
-    async def edit_queued(self, session_id: str, message_id: str, text: str) -> Json:
-        """Change the words of a waiting message; the message as it waits then."""
+    async def edit_queued(
+        self, session_id: str, message_id: str, text: str, *, literal: bool | None = None
+    ) -> Json:
+        """Change the words of a waiting message; the message as it waits then. ``literal`` None: as it is."""
         path = f"{_session(session_id)}/queue/{quote(message_id, safe='')}"
-        return await self._json("PATCH", path, {"text": text})
+        return await self._json("PATCH", path, {"text": text, **({} if literal is None else {"literal": literal})})
 
     async def resume_queue(self, session_id: str) -> Json:
         """Begin what waits first; the turn and its message."""

@@ -15,7 +15,22 @@ import msgspec
 
 from hub.cli.chat import render
 from hub.cli.chat.answering import Answering
-from hub.cli.chat.commands import HELP, Command, Help, Interrupt, Mistake, Queue, Quit, Retry, Send, parse
+from hub.cli.chat.commands import (
+    HELP,
+    Command,
+    Edit,
+    Help,
+    Interrupt,
+    Mistake,
+    Next,
+    Queue,
+    Quit,
+    Remove,
+    Retry,
+    Send,
+    Steer,
+    parse,
+)
 from hub.cli.chat.screen import Screen
 from hub.cli.chat.story import Instant, Piece, Story, Words
 from hub.cli.clean import one_line
@@ -32,7 +47,7 @@ _ARMED_AFTER_S: Final = 0.5
 """So long an ask waits before it takes the input: who is about to type a message does not answer by accident."""
 _BUSY: Final = (
     "A turn is running. What you have typed is still there: Ctrl-Q (or /queue before it) lets it wait for the "
-    "turn's end, /interrupt stops the turn."
+    "turn's end, /steer before it gives it to the turn, /interrupt stops the turn."
 )
 
 
@@ -59,11 +74,12 @@ class Chat:
         self._story = Story(instant)
         self._group = group
         self._tasks: set[asyncio.Task[None]] = set()
-        self._screen = Screen(self, self._tail, self._status)
+        self._screen = Screen(self, self._tail, self._status, self._story.said)
         self._drawn = asyncio.Event()
         self._typed = asyncio.Event()
         self._words = lru_cache(maxsize=4)(render.words)
         self._keys: dict[tuple[str, str, bool], str] = {}
+        self._numbered: list[str] = []  # what waited when it was listed last
         self._mine: set[str] = set()  # turns, and messages that begin them
         self._sending: asyncio.Task[None] | None = None
         self._answering: Answering | None = None
@@ -79,12 +95,13 @@ class Chat:
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.left)
         try:
-            self._show(self._story.begin())
-            self._say("/help says what there is, Ctrl-D leaves.", "dim")
-            self._follow_asks()
-            self._do(self._follow())
-            self._do(self._draw())
-            await self._screen.run()
+            with self._screen.held():
+                self._show(self._story.begin())
+                self._say("/help says what there is, Ctrl-C interrupts a turn of yours, Ctrl-D leaves.", "dim")
+                self._follow_asks()
+                self._do(self._follow())
+                self._do(self._draw())
+                await self._screen.run()
         finally:
             for number in (signal.SIGTERM, signal.SIGHUP):
                 loop.remove_signal_handler(number)
@@ -114,7 +131,7 @@ class Chat:
         if isinstance(command, Send) and self._story.turn is not None and not self._may_be_there(command):
             self._say(_BUSY, "yellow")
             return
-        if not isinstance(command, Send | Queue) or command == Queue():
+        if not isinstance(command, Send | Queue | Steer | Edit) or command == Queue():
             self._screen.sent(typed)
         self._command(command, typed)
 
@@ -141,7 +158,8 @@ class Chat:
         try:
             reply = answering.take(typed)
         except Unclear as unclear:
-            self._say(str(unclear), "yellow")
+            beside = " Commands go where messages are typed: Tab goes there." if typed.startswith("/") else ""
+            self._say(f"{unclear}{beside}", "yellow")
             return
         if reply is None:
             self._screen.answer_taken()
@@ -177,6 +195,14 @@ class Chat:
                 self._begin(self._send(message, "queue", typed))
             case Queue():
                 self._say(self._waiting(), "dim")
+            case Steer(message=message):
+                self._begin(self._send(message, "steer", typed))
+            case Edit(number=number, message=message):
+                self._begin(self._change(number, message, typed))
+            case Remove(number=number):
+                self._begin(self._change(number, None, typed))
+            case Next():
+                self._begin(self._go_on())
             case Retry(mode=mode):
                 self._begin(self._retry(mode))
             case Interrupt():
@@ -208,7 +234,10 @@ class Chat:
             self._say(f"Not known to be sent: {error.detail}. It is still there; Enter sends it, once.", "red")
         else:
             self._keys.pop(said)
-            self._own(taken)
+            if on_busy == "steer":
+                self._mine.add(taken["message_id"])  # the turn that it was given to is still whose it was
+            else:
+                self._own(taken)
             self._screen.sent(typed)
         finally:
             self._sending = None
@@ -218,6 +247,32 @@ class Chat:
             self._own(await self._client.try_again(self._session, mode, key=request_id()))
         except ClientError as error:
             self._say(error.detail, "yellow")
+        finally:
+            self._sending = None
+
+    async def _go_on(self) -> None:
+        try:
+            self._own(await self._client.resume_queue(self._session))
+        except ClientError as error:
+            self._say(error.detail, "yellow")
+        finally:
+            self._sending = None
+
+    async def _change(self, number: int, message: Send | None, typed: str) -> None:
+        """Give the waiting message with a number other words; None: take it back. What waits no longer is left
+        alone, whatever has its number by now."""
+        numbered = self._numbered or list(self._story.queue)
+        waiting = numbered[number - 1] if 0 < number <= len(numbered) else None
+        try:
+            if waiting is None or waiting not in self._story.queue:
+                self._say(f"Message {number} does not wait (any more). /queue lists what does.", "yellow")
+            elif message is None:
+                await self._client.unqueue(self._session, waiting)
+            else:
+                await self._client.edit_queued(self._session, waiting, message.text, literal=message.literal)
+                self._screen.sent(typed)
+        except ClientError as error:
+            self._say(f"Not changed: {error.detail}", "yellow")
         finally:
             self._sending = None
 
@@ -356,13 +411,12 @@ class Chat:
 
     def _waiting(self) -> str:
         waiting = self._story.queue
+        self._numbered = list(waiting)
         if not waiting:
             return "Nothing waits. /queue TEXT lets TEXT wait for the turn's end."
         lines = [f"  {number}. {one_line(text, 120)}" for number, text in enumerate(waiting.values(), 1)]
-        still = (
-            [] if self._story.turn else [f"It stands still. Let it go on: turnhub queue {self._session} --resume"]
-        )
-        return "\n".join([*lines, *still])
+        still = [] if self._story.turn else ["It stands still. /next begins what waits first."]
+        return "\n".join([*lines, *still, "/edit N TEXT changes one, /remove N takes one back."])
 
     def _goodbye(self) -> None:
         goes_on = "The turn goes on; come back" if self._story.turn is not None else "Left. Come back"

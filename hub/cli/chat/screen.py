@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
 
 from prompt_toolkit import ANSI, Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.data_structures import Size
+from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.formatted_text import AnyFormattedText, FormattedText
+from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import create_input
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
@@ -56,14 +59,22 @@ class Person(Protocol):
 
 class Screen:
     """A terminal. ``tail`` and ``status`` give what stands above the input, as text with colours, for a width and
-    a height in columns and lines; they are asked whenever it is drawn."""
+    a height in columns and lines; they are asked whenever it is drawn. ``said``: what arrow up brings back, oldest
+    first."""
 
-    def __init__(self, person: Person, tail: Callable[[int, int], str], status: Callable[[int], str]) -> None:
+    def __init__(
+        self,
+        person: Person,
+        tail: Callable[[int, int], str],
+        status: Callable[[int], str],
+        said: Iterable[str] = (),
+    ) -> None:
         self._person = person
         self._tail = tail
         self._status = status
         self._asking = ""
-        self._message = Buffer(multiline=True, on_text_changed=lambda _: person.typing())
+        self._history = InMemoryHistory(list(said))
+        self._message = Buffer(multiline=True, history=self._history, on_text_changed=lambda _: person.typing())
         self._answer = Buffer(multiline=False)
         self._height = 0
         # No cursor position requests: an answer that comes late would be typed into whatever runs next.
@@ -75,6 +86,10 @@ class Screen:
             output=self._output,
             erase_when_done=True,
         )
+
+    def held(self) -> AbstractContextManager[None]:
+        """The terminal, from now on ours: what is typed is echoed by nobody else."""
+        return self._app.input.raw_mode()
 
     async def run(self) -> None:
         """Be there until :meth:`close`."""
@@ -119,10 +134,15 @@ class Screen:
         self._app.invalidate()
 
     def sent(self, typed: str) -> None:
-        """What was entered is on its way: it goes out of the input; what was typed behind it stays."""
-        if self._message.text.startswith(typed):
-            self._message.text = self._message.text[len(typed) :]
-            self._message.cursor_position = len(self._message.text)
+        """What was entered is on its way: it goes out of the input, and arrow up brings it back; what was typed
+        behind it stays."""
+        rest = self._message.text
+        if not rest.startswith(typed):
+            return
+        rest = rest[len(typed) :]
+        self._history.append_string(typed)
+        self._message.reset(Document(rest, len(rest)))  # what is brought back begins with the newest again
+        self._person.typing()
 
     def ask(self, hint: str, typed: str = "") -> None:
         """Have an answer beside the message, with a hint what to type. It is turned to by :meth:`turn_to_answer`,
@@ -207,6 +227,7 @@ class Screen:
         on("enter", when=at_message)(lambda: self._person.entered(self._message.text))
         on("enter", when=at_answer)(lambda: self._person.answered(self._answer.text))
         on("escape", "enter", when=at_message)(lambda: self._message.insert_text("\n"))
+        on("c-j", when=at_message)(lambda: self._message.insert_text("\n"))
         on("c-q", when=at_message)(lambda: self._person.queued(self._message.text))
         on("tab", when=at_answer)(lambda: self._app.layout.focus(self._message))
         on("tab", when=at_message & asked)(self.turn_to_answer)

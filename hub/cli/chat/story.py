@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from hub.asks import AskRecord
 from hub.cli.chat.blocks import BlockSplitter, shown_end
-from hub.cli.clean import Cleaner, one_line
+from hub.cli.clean import Cleaner, clean, one_line
 from hub.cli.lines import Line, ask_lines, ending_line, status_line, told, tool_end, tool_line
 from hub.cli.overview import age
 from hub.events import (
@@ -149,7 +149,7 @@ class Story:
             if record.state == "open":
                 pieces += self._asked(record.ask)
         if self.turn is None and self.queue:
-            pieces.append(Line(f"{len(self.queue)} waiting in the queue: /queue lists them", "dim"))
+            pieces.append(Line(f"{len(self.queue)} waiting in the queue: /queue lists them, /next goes on", "dim"))
         return pieces
 
     def see(self, event: AnyEvent | Unknown) -> list[Piece]:
@@ -182,6 +182,11 @@ class Story:
                 self._does("")
                 pieces = _pieces(told(event, RETRY))
         return pieces
+
+    @property
+    def said(self) -> list[str]:
+        """What people have said so far, oldest first, harmless for a terminal."""
+        return [clean(item.text) for item in self._instant.items if isinstance(item, UserItem)]
 
     @property
     def last_message_id(self) -> str | None:
@@ -292,7 +297,7 @@ class Story:
         self.asks.clear()
         pieces = _pieces(ending_line(event, RETRY))
         if self.queue and isinstance(event, TurnFailed):
-            pieces.append(Line(f"{len(self.queue)} waiting in the queue: /queue lists them", "dim"))
+            pieces.append(Line(f"{len(self.queue)} waiting in the queue: /queue lists them, /next goes on", "dim"))
         return pieces
 
     def _item(self, item: Item, running: str | None) -> Iterator[Piece]:

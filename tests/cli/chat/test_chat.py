@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from typing import Any, cast
 
 import pytest
@@ -32,6 +32,9 @@ class FakeScreen:
         self.turned = asyncio.Event()
         self.closed = asyncio.Event()
         self.changed = asyncio.Event()
+
+    def held(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     async def run(self) -> None:
         await self.closed.wait()

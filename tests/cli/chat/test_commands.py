@@ -6,7 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.cli.chat.commands import Command, Help, Interrupt, Mistake, Queue, Quit, Retry, Send, parse
+from hub.cli.chat.commands import (
+    Command,
+    Edit,
+    Help,
+    Interrupt,
+    Mistake,
+    Next,
+    Queue,
+    Quit,
+    Remove,
+    Retry,
+    Send,
+    Steer,
+    parse,
+)
 
 
 @pytest.mark.parametrize(
@@ -30,6 +44,14 @@ from hub.cli.chat.commands import Command, Help, Interrupt, Mistake, Queue, Quit
         ("/retry", Retry()),
         ("/retry rerun", Retry()),
         ("/retry resume", Retry("resume")),
+        ("/resume", Retry("resume")),
+        ("/steer use the other", Steer(Send("use the other"))),
+        ("/steer //etc", Steer(Send("/etc"))),
+        ("/edit 1 and then?", Edit(1, Send("and then?"))),
+        ("/edit 12\ntwo\nlines", Edit(12, Send("two\nlines"))),
+        ("/edit 2 /agent /clear", Edit(2, Send("/clear", literal=False))),
+        ("/remove 3", Remove(3)),
+        ("/next", Next()),
         ("/interrupt", Interrupt()),
         ("/help ", Help()),
         ("/quit", Quit()),
@@ -42,7 +64,30 @@ def test_commands(typed: str, command: Command | None) -> None:
 
 @pytest.mark.parametrize(
     "typed",
-    ["/", "/clear", "/etc/passwd is open", "/queue /clear", "/queue /help", "/retry now", "/agent", "/quit it"],
+    [
+        "/steer",
+        "/steer /help",
+        "/edit",
+        "/edit 1",
+        "/edit one more",
+        "/edit -1 more",
+        "/edit \u0661 more",
+        "/edit 1 /quit",
+        "/remove",
+        "/remove 1 2",
+        "/remove all",
+        "/next 2",
+        "/resume now",
+        "/model opus",
+        "/",
+        "/clear",
+        "/etc/passwd is open",
+        "/queue /clear",
+        "/queue /help",
+        "/retry now",
+        "/agent",
+        "/quit it",
+    ],
 )
 def test_what_is_no_command_is_said_to_be_none(typed: str) -> None:
     """In a sentence that says what is."""

@@ -137,11 +137,92 @@ def test_while_a_turn_runs_a_message_stays_in_the_input_and_can_wait(desk: CliHu
         pane.enter("/queue")
         pane.see("1. me too", "2. /and this")
         desk.run("answer", desk.asks(session)[0], "--allow")
+        pane.see("✗ failed (agent_error)", "2 waiting in the queue", "/next goes on")
+        pane.enter("/next")
+        pane.see("> me too (it waited in the queue)", "Echo: me too", "> /and this", "Echo: /and this", "✓ done")
+
+
+def test_what_waits_is_changed_taken_back_and_let_go_on(desk: CliHub, command: Attach) -> None:
+    """By the numbers of the list, which mean the messages that were listed: one that has gone meanwhile is not
+    mistaken for the one behind it."""
+    session = desk.new()
+    with command("attach", session) as pane:
+        pane.see(READY)
+        pane.enter("/next")
+        pane.see("\nNo message waits in this session.")
+        desk.start(session, BASH, FAIL)
+        pane.see("● waits for your answer")
+        for text in ("one", "two", "three"):
+            desk.post(f"sessions/{session}/messages", text=text, on_busy="queue")
+        pane.see("waits: three", ANSWER)
+        pane.enter("/queue")
+        pane.see("Type one of", "Tab goes there.")
+        pane.press("C-u", "Tab")
+        pane.see("(Tab): ")
+        pane.enter("/queue")
+        pane.see("1. one", "2. two", "3. three", "/edit N TEXT")
+        pane.enter("/remove 1")
+        pane.see("waits no longer: one")
+        pane.enter("/edit 2 deux")
+        pane.see("waits, changed: deux")
+        pane.enter("/remove 1")
+        pane.see("Message 1 does not wait (any more)")
+        pane.enter("/edit 7 sept")
+        pane.see("Message 7 does not wait", "> /edit 7 sept")
+        for _ in "/edit 7 sept":
+            pane.press("BSpace")
+        desk.run("answer", desk.asks(session)[0], "--allow")
         pane.see("✗ failed (agent_error)", "2 waiting in the queue")
         pane.enter("/queue")
-        pane.see(f"turnhub queue {session} --resume")
-        desk.run("queue", session, "--resume")
-        pane.see("> me too (it waited in the queue)", "Echo: me too", "> /and this", "Echo: /and this", "✓ done")
+        pane.see("1. deux", "2. three", "It stands still")
+        pane.enter("/next")
+        pane.see("Echo: deux", "Echo: three", "✓ done")
+
+
+def test_words_are_given_to_the_running_turn(desk: CliHub, command: Attach) -> None:
+    """And the turn stays whose it is: Ctrl-C, then, leaves. Without a turn they begin one."""
+    session = desk.new()
+    with command("attach", session) as pane:
+        pane.see(READY)
+        pane.enter("/steer alone")
+        pane.see("> alone", "Echo: alone", "✓ done")
+        desk.start(session, {"text": "Theirs."}, BASH)
+        pane.see("● waits for your answer", ANSWER)
+        pane.press("Tab")
+        pane.see("(Tab): ")
+        pane.enter("/steer hurry")
+        pane.see("Steered: hurry", "> hurry")
+        pane.press("C-c")
+        pane.see("The turn goes on; come back", "[exit 130]")
+    desk.run("interrupt", session)
+
+
+def test_sent_messages_come_back_and_lines_are_broken(desk: CliHub, command: Attach) -> None:
+    """Arrow up has what was sent here and in earlier visits; Ctrl-J and Alt-Enter break a line; what is pasted
+    keeps its lines and is sent by Enter only."""
+    session = desk.new()
+    desk.run("send", session, "earlier")
+    with command("attach", session) as pane:
+        pane.see(READY)
+        pane.enter("now")
+        pane.see("Echo: now", "✓ done")
+        for text in ("now", "earlier"):
+            pane.press("Up")
+            pane.bottom(f"> {text}")
+        pane.press("Down")
+        pane.bottom("> now")
+        pane.press("C-j")
+        pane.type("two")
+        pane.press("M-Enter")
+        pane.type("three")
+        pane.until(lambda shown: re.search(r"> now\s+two\s+three$", shown) is not None, "three lines")
+        pane.press("Enter")
+        pane.see("> now\n  two\n  three", "Echo: now", "two", "three", "✓ done")
+        pane.tmux("set-buffer", "pasted\nwords\x1b[31m\n/quit\n")
+        pane.tmux("paste-buffer", "-p")
+        pane.until(lambda shown: re.search(r"> pasted\s+words.*\s+/quit$", shown) is not None, "what was pasted")
+        pane.press("Enter")
+        pane.see("> pasted\n  words\n  /quit", "Echo: pasted", "✓ done")
 
 
 def test_commands_of_the_chat_and_of_the_agent(desk: CliHub, command: Attach) -> None:
@@ -155,7 +236,7 @@ def test_commands_of_the_chat_and_of_the_agent(desk: CliHub, command: Attach) ->
         pane.enter("/agent /clear")
         pane.see("> /clear", "Echo: /clear", "✓ done")
         pane.enter("/help")
-        pane.see("/retry resume", "/quit")
+        pane.see("/resume", "/steer TEXT", "/quit")
         pane.enter("/clear")
         pane.see("There is no /clear here", "> /clear")
         pane.bottom("> /clear")
@@ -202,7 +283,7 @@ def test_a_failure_says_what_to_do_and_retry_does_it(desk: CliHub, command: Atta
         pane.see("✗ failed (agent_error): It broke. Try again with: /retry")
         pane.enter("/retry")
         pane.see("✗ failed", "Again.", "✗ failed (agent_error)")
-        pane.enter("/retry resume")
+        pane.enter("/resume")
         pane.see("✗ failed", "✗ failed", "Go on where it stopped.", "✓ done")
         pane.enter("fine")
         pane.see("Echo: fine", "✓ done")
