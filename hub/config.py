@@ -17,6 +17,8 @@ class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     ``tls_cert``: a PEM file with the certificate and those between it and its authority; ``tls_key``: its key,
     None where it stands in the same file. ``insecure_bind``: listen beyond this machine without TLS.
+    ``trusted_proxies``: addresses and networks whose ``X-Forwarded-For`` and ``X-Forwarded-Proto``
+    are believed.
     ``requests_per_s`` and ``request_burst``: what one token may ask for in the long run and at once (0 requests
     per second: as much as it likes); ``max_streams_per_token``: its open streams;
     ``max_wrong_tokens_per_minute``: what an address of another machine may guess (0: as much as it likes).
@@ -30,6 +32,7 @@ class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     insecure_bind: bool = False
     allowed_hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
     allowed_origins: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
     max_body_bytes: int = 1 << 20
     max_import_bytes: int = 64 << 20
     max_head_bytes: int = 64 << 10

@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 
@@ -253,6 +254,14 @@ class _Loader:
         server = self._record(ServerConfig, "server", section)
         if server.tls_key is not None and server.tls_cert is None:
             raise self._mistake(section["tls_key"], "server.tls_key", "is of no use without server.tls_cert.")
+        for entry in server.trusted_proxies:
+            try:
+                ip_network(entry)
+            except ValueError as error:
+                expected = "expected an address or a network, as 127.0.0.1 or 10.0.0.0/8"
+                raise self._mistake(
+                    section["trusted_proxies"], "server.trusted_proxies", f"{expected}; {error}."
+                ) from None
         return msgspec.structs.replace(
             server,
             tls_cert=None if server.tls_cert is None else self._absolute(str(server.tls_cert)),

@@ -175,6 +175,16 @@ def test_every_store_scheme_of_the_contract_is_taken(tmp_path: Path, scheme: str
         ("[server]\nhead_timeout_s = 0", "server.head_timeout_s:", "seconds from 0.01 to 31536000, got 0"),
         ("[server]\nallowed_hosts = [1]", "server.allowed_hosts:", "expected an array of strings, got an array"),
         ("[server]\nprot = 1", "server.prot:", "is no key of this section; did you mean `port`?"),
+        (
+            '[server]\ntrusted_proxies = ["10.0.0.1/8"]',
+            "server.trusted_proxies:",
+            "expected an address or a network, as 127.0.0.1 or 10.0.0.0/8; 10.0.0.1/8 has host bits set.",
+        ),
+        (
+            '[server]\ntrusted_proxies = ["proxy.example"]',
+            "server.trusted_proxies:",
+            "expected an address or a network",
+        ),
         ("[server]\nzzz = 1", "server.zzz:", "expected one of allowed_hosts, "),
         ("[sever]\nport = 1", "sever:", "is no section; did you mean `server`?"),
         ("port = 1", "port:", "is no section"),

@@ -21,6 +21,7 @@ from hub.front.guard import Guard
 from hub.front.headers import hardened
 from hub.front.operations import Answer, Call, Operation, Path, Reply, operation, told
 from hub.front.problems import MethodNotAllowed, Unauthorized
+from hub.front.proxies import Proxied, Trusted
 from hub.front.routes import OPERATIONS
 from hub.front.services import Services
 from hub.front.static import Static
@@ -40,11 +41,12 @@ def create_app(services: Services) -> ASGIApp:
     admission = Admission(services.tokens, services.config.server)
     routes = [Route(path, Path(found, services, admission)) for path, found in by_path.items()]
     rest = _Rest(services.routes, admission)
-    return Guard(
-        Router(routes, redirect_slashes=False, default=rest),
-        services.config.server.allowed_hosts,
-        services.config.server.allowed_origins,
+    server = services.config.server
+    guarded = Guard(
+        Router(routes, redirect_slashes=False, default=rest), server.allowed_hosts, server.allowed_origins
     )
+    trusted = Trusted(server.trusted_proxies)
+    return Proxied(guarded, trusted) if trusted else guarded
 
 
 def describe(operations: Sequence[Operation]) -> Operation:

@@ -21,6 +21,7 @@ from hub.errors import BadRequest, HubError, Overloaded
 from hub.events import to_json
 from hub.front.peers import peer_of
 from hub.front.problems import BodyTooSlow, HeadersTooLarge, document, kind_of
+from hub.front.proxies import Trusted
 from hub.front.sse import ABORT, STUCK_S
 
 log = logging.getLogger(__name__)
@@ -33,7 +34,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     """``head_s``: seconds in which a request's head has to be complete; ``idle_s``: how long a connection may
     wait for its next request, or take for a body that nobody reads; ``stuck_s``: how long a client may take no
     bytes; ``head_bytes``: the largest head; ``connections``: how many at once; ``per_address``: how many of one
-    other machine."""
+    other machine, ``trusted`` proxies excepted, which bring many people's."""
 
     head_s: float = 10.0
     idle_s: float = 30.0
@@ -41,6 +42,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     head_bytes: int = 64 * 1024
     connections: int = 10_000
     per_address: int = 1_000
+    trusted: tuple[str, ...] = ()
 
 
 def limits_of(server: ServerConfig) -> Limits:
@@ -51,13 +53,16 @@ def limits_of(server: ServerConfig) -> Limits:
         head_bytes=server.max_head_bytes,
         connections=server.max_connections,
         per_address=server.max_connections_per_address,
+        trusted=server.trusted_proxies,
     )
 
 
 class FrontProtocol(HttpToolsProtocol):
-    """One connection. Subclasses set ``limits``, and ``peers``: the connections of each address."""
+    """One connection. Subclasses set ``limits``, with what is ``trusted`` of them, and ``peers``: the connections
+    of each address."""
 
     limits: ClassVar[Limits] = Limits()
+    trusted: ClassVar[Trusted] = Trusted(())
     peers: ClassVar[Counter[str]] = Counter()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -73,7 +78,7 @@ class FrontProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take the connection, or say that there are too many."""
         super().connection_made(transport)
-        self._peer = peer_of(self.client)
+        self._peer = None if self.trusted.has(self.client) else peer_of(self.client)
         if self._peer is not None:
             self.peers[self._peer] += 1
         if len(self.connections) > self.limits.connections:
@@ -220,4 +225,5 @@ class FrontProtocol(HttpToolsProtocol):
 
 def bounded(limits: Limits) -> type[FrontProtocol]:
     """The protocol with ``limits``, and counts of its own."""
-    return type("BoundedProtocol", (FrontProtocol,), {"limits": limits, "peers": Counter()})
+    own = {"limits": limits, "trusted": Trusted(limits.trusted), "peers": Counter()}
+    return type("BoundedProtocol", (FrontProtocol,), own)
