@@ -38,6 +38,10 @@ class StoreUnavailable(HubError):
     code = "store_unavailable"
 
 
+class StoreTooOld(StoreUnavailable):
+    """The store answers, and has not what is needed of it: it is older than Redis 6.2."""
+
+
 class StoreReadOnly(HubError):
     """The store answers but takes no writes (a replica, a full disk, out of memory)."""
 

@@ -30,8 +30,8 @@ _SECRETS: Final = (
     (re.compile(r"\bth_[A-Za-z0-9_-]{20,}"), "th_..."),
 )
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-# These tell of every request, with its address; what matters of them the hub logs itself.
-_CHATTY: Final = ("httpx", "httpcore", "uvicorn.access", "sse_starlette")
+# These tell of every request, with its address, or of their own start; what matters of them the hub logs itself.
+_CHATTY: Final = ("httpx", "httpcore", "uvicorn.access", "uvicorn.error", "sse_starlette")
 
 
 def setup(log_format: LogFormat = "people", level: Level = "info", stream: TextIO | None = None) -> None:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from hub import __version__, distiller, hooks, ids
 from hub.config import Config, ServerConfig
 from hub.configload import check_policies
-from hub.errors import ConfigError, HubError
+from hub.errors import ConfigError, HubError, StoreTooOld
 from hub.exposure import check_exposure, warnings
 from hub.front.app import create_app
 from hub.front.protocol import limits_of
@@ -35,7 +35,7 @@ from hub.store.connect import Connections
 from hub.store.doorbell import Doorbell
 from hub.store.exclusive import Exclusive
 from hub.store.feed import Feed
-from hub.store.overview import Overview
+from hub.store.overview import Overview, new_enough
 from hub.store.store import Store
 from hub.store.work import Work
 from hub.tokens import Tokens
@@ -149,16 +149,25 @@ async def _parts(config: Config, url: str) -> AsyncIterator[_Parts]:
         tokens=Tokens(config.store.state),
     )
     try:
-        health = await parts.overview.ping()
-        if health.maxmemory_policy not in ("noeviction", "unknown"):
-            structlog.get_logger("hub").warning(
-                "the store may throw sessions away when its memory is full",
-                maxmemory_policy=health.maxmemory_policy,
-                mend="redis-cli CONFIG SET maxmemory-policy noeviction (and the same in redis.conf)",
-            )
+        await _examine(parts.overview)
         yield parts
     finally:
         await connections.close()
+
+
+async def _examine(overview: Overview) -> None:
+    """Say what the store is not good for. Raises StoreTooOld where nothing works with it."""
+    health = await overview.ping()
+    if not new_enough(health.version):
+        raise StoreTooOld(
+            f"The store is too old: it has to be Redis 6.2, Valkey, or newer (it is version {health.version})."
+        )
+    if health.maxmemory_policy not in ("noeviction", "unknown"):
+        structlog.get_logger("hub").warning(
+            "the store may throw sessions away when its memory is full",
+            maxmemory_policy=health.maxmemory_policy,
+            mend="redis-cli CONFIG SET maxmemory-policy noeviction (and the same in redis.conf)",
+        )
 
 
 def _tls(server: ServerConfig) -> ssl.SSLContext | None:

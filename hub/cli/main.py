@@ -5,15 +5,17 @@ Commands of plugins are looked for when a command is none of ours: finding them 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, Final
 
 import click
 
 import hub
-from hub.cli.common import WRONG, Failure, read_config
+from hub.cli.common import FAILED, WRONG, Failure, read_config
 
 # name: (module, attribute, what --help says of it)
 _COMMANDS: Final[Mapping[str, tuple[str, str, str]]] = {
@@ -105,4 +107,10 @@ def main(args: list[str] | None = None, **extra: Any) -> Any:
         # Agents write all of Unicode; a terminal that cannot show it gets a replacement, no traceback.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    return turnhub.main(args, prog_name="turnhub", **extra)
+    try:
+        return turnhub.main(args, prog_name="turnhub", **extra)
+    except OSError as error:  # the output's disk is full, the folder is gone, a file is not ours
+        with suppress(OSError):
+            where = f" {error.filename}" if error.filename else ""
+            click.echo(f"turnhub: the system refused{where}: {error.strerror or error}.", err=True)
+        os._exit(FAILED)  # what is left in the buffers cannot be written either

@@ -12,10 +12,12 @@ from hub.cli.clean import clean, json_line, one_line
 
 
 class Output:
-    """The two channels. ``json`` turns tables and talk into one JSON document or line on stdout."""
+    """The two channels. ``json`` turns tables and talk into one JSON document on stdout; with ``lines`` every
+    document is one line, for commands that print many."""
 
-    def __init__(self, *, json: bool = False) -> None:
+    def __init__(self, *, json: bool = False, lines: bool = False) -> None:
         self.json = json
+        self.lines = lines
         self._at_line_start = True
 
     def write(self, text: str) -> None:
@@ -35,8 +37,10 @@ class Output:
             self.write("\n")
 
     def document(self, value: Any) -> None:
-        """A JSON document, indented."""
-        self.write(json_line(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()) + "\n")
+        """A JSON document: indented, or one line."""
+        encoded = msgspec.json.encode(value)
+        shown = encoded if self.lines else msgspec.json.format(encoded, indent=2)
+        self.write(json_line(shown.decode()) + "\n")
 
     def json_lines(self, line: str) -> None:
         """One line of JSON as it came."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
-from hub.cli.common import DONE, FAILED, Caller, hub_command
+from hub.cli.common import DONE, FAILED, Caller, hub_command, stream_command
 from hub.cli.view import View
 from hub.client import Client, ClientError, ProblemError, TurnStream
 from hub.client.http import OnBusy
@@ -37,7 +37,7 @@ _LEFT = 130  # as a shell says it of a command that ended by Ctrl-C
 @click.option(
     "--command", "as_command", is_flag=True, help="Let the agent act on a leading / ! # @, as at its keyboard."
 )
-@hub_command
+@stream_command
 def send(caller: Caller, session: str, text: str, on_busy: str, as_command: bool) -> None:
     """Send TEXT to SESSION and watch its turn. TEXT `-` is read from stdin.
 
@@ -62,7 +62,7 @@ def send(caller: Caller, session: str, text: str, on_busy: str, as_command: bool
 @click.command()
 @click.argument("session")
 @click.option("--plain", is_flag=True, help="At a terminal, too: watch the running turn to its end, and no more.")
-@hub_command
+@stream_command
 def attach(caller: Caller, session: str, plain: bool) -> None:
     """Chat in SESSION, at a terminal: see what is said, by whomever, and talk.
 
@@ -93,7 +93,7 @@ def attach(caller: Caller, session: str, plain: bool) -> None:
     show_default=True,
     help="From the start, or from where it stopped.",
 )
-@hub_command
+@stream_command
 def retry(caller: Caller, session: str, mode: Literal["rerun", "resume"]) -> None:
     """Try the last message of SESSION again and watch."""
 

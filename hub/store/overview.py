@@ -24,6 +24,7 @@ from hub.store.transactions import clear_errors
 
 Ended: TypeAlias = Literal["completed", "failed", "interrupted"]
 _AT_ONCE = 50
+_OLDEST = (6, 2)
 _SCORE_DIGITS = 16  # Unix milliseconds have 13
 _BAD_BEFORE = "`before` is the id of a session, or what the last page's Link names."
 
@@ -52,6 +53,12 @@ class StoreHealth(Struct, frozen=True, kw_only=True):
     version: str
     latency_ms: float
     maxmemory_policy: str
+
+
+def new_enough(version: str) -> bool:
+    """Whether a store of ``version`` has what is needed: that of Redis 6.2. Unknown ones are believed."""
+    parts = [int(part) for part in version.split(".")[:2] if part.isdigit()]
+    return not parts or tuple(parts) >= _OLDEST
 
 
 class Overdue(Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 from redis import exceptions
 
 from hub import events
-from hub.errors import StoreReadOnly, StoreUnavailable
+from hub.errors import StoreReadOnly, StoreTooOld, StoreUnavailable
 from hub.store import keys
 
 Argument = str | bytes | int
@@ -61,6 +61,10 @@ def clear_errors() -> Iterator[None]:
             raise StoreReadOnly(_read_only(error)) from error
         if str(error).startswith(_AWAY_SIGNS):
             raise StoreUnavailable(_away(error)) from error
+        if "unknown command" in str(error).lower():  # the first is HELLO, which Redis has since 6
+            raise StoreTooOld(
+                f"The store is too old: it has to be Redis 6.2, Valkey, or newer ({error})."
+            ) from error
         raise
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import socket
+import socketserver
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -145,6 +149,71 @@ def test_a_store_that_is_away_is_named_without_its_password() -> None:
     assert "SESAME" not in json.dumps(away)
 
 
+@contextmanager
+def old_redis(version: str, hello: bytes) -> Iterator[str]:
+    """A stand-in for an old Redis: it tells its version and the time, and takes whatever else it is told."""
+
+    class Old(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while line := self.rfile.readline():
+                words = [self.rfile.read(int(self.rfile.readline()[1:]) + 2)[:-2] for _ in range(int(line[1:]))]
+                about = f"redis_version:{version}\r\nmaxmemory_policy:noeviction\r\n".encode()
+                answers = {
+                    b"TIME": b"*2\r\n$10\r\n%d\r\n$1\r\n0\r\n" % int(time.time()),
+                    b"INFO": b"$%d\r\n%s\r\n" % (len(about), about),
+                    b"HELLO": hello,
+                }
+                self.wfile.write(answers.get(words[0].upper(), b"+OK\r\n"))
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Old) as server:
+        server.daemon_threads = True
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        try:
+            yield f"redis://127.0.0.1:{server.server_address[1]}/0"
+        finally:
+            server.shutdown()
+            serving.join()
+
+
+@pytest.mark.parametrize(
+    ("version", "hello", "told"),
+    [
+        (
+            "5.0.14",
+            b"-ERR unknown command `HELLO`, with args beginning with: `3`, \r\n",
+            "unknown command `HELLO`",
+        ),
+        ("6.0.16", b"%1\r\n+server\r\n+redis\r\n", "6.0.16"),
+    ],
+)
+def test_a_store_that_is_too_old_is_named(version: str, hello: bytes, told: str) -> None:
+    """By the doctor, and by the hub, which does not start on it; one that has not even the first command, too."""
+    with old_redis(version, hello) as url:
+        found = examine(GOOD.replace('state = "s"', f'state = "s"\nurl = "{url}"'), code=1)["store"]
+        assert told in found["detail"]
+        assert found["mend"] == "install Redis 6.2 or Valkey, or newer"
+        command = [sys.executable, "-m", "hub", "serve", "--port", "0"]
+        served = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert served.returncode == 1
+    assert served.stderr.startswith("turnhub: The store is too old: it has to be Redis 6.2, Valkey, or newer (")
+    assert told in served.stderr
+    assert len(served.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(REDIS is None, reason="redis-server is not installed")
+def test_clocks_that_differ_are_named(redis: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With how much and which way; what mends it."""
+    text = GOOD.replace('state = "s"', f'state = "s"\nurl = "{redis}"')
+    assert "clock" not in examine(text)
+    real = time.time
+    for offset, told in ((60, "60 s ahead of the store's"), (-60, "60 s behind the store's")):
+        monkeypatch.setattr("hub.cli.store_checks.time.time", lambda offset=offset: real() + offset)
+        found = examine(text, code=1)["clock"]
+        assert told in found["detail"]
+        assert "set-ntp" in found["mend"]
+
+
 def test_an_embedded_store_that_does_not_run_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """There is none for this machine, or it cannot be started."""
 
@@ -223,8 +292,54 @@ def test_the_version_that_runs_is_compared_with_the_one_installed(
 ) -> None:
     """An upgrade counts when the hub is started again."""
     write_note(place / "s", HubNote(url=hub.url, pid=1, version="x"))
+    (place / "s/token").write_text(hub.token)
+    (place / "s/token").chmod(0o600)
     assert examine(GOOD, code=0)["hub"]["detail"] == f"version {__version__} runs at {hub.url}"
     monkeypatch.setattr("hub.cli.checks.__version__", "9.9")
     found = examine(GOOD, code=1)["hub"]
     assert f"runs version {__version__}, installed is 9.9" in found["detail"]
     assert found["mend"] == "stop it and start it again: turnhub serve"
+
+
+def test_a_token_that_the_hub_does_not_know_is_named(
+    hub: CliHub, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hub is there, and of this version, but would refuse every other command."""
+    write_note(place / "s", HubNote(url=hub.url, pid=1, version="x"))
+    monkeypatch.setenv("TURNHUB_TOKEN", "th_wrong")
+    found = examine(GOOD, code=1)["hub"]
+    assert "does not know our token" in found["detail"]
+    assert "turnhub token" in found["mend"]
+    assert "th_wrong" not in str(found)
+    result = hub.run("sessions", TURNHUB_TOKEN="th_wrong")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"turnhub: the hub at {hub.url} does not know this token, or got none. `turnhub token` on its machine "
+        "shows one that it does; give it with TURNHUB_TOKEN or --token.\n"
+    )
+
+
+def test_a_hub_elsewhere_is_looked_for_where_clients_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TURNHUB_URL; what is no address, and what is no hub, is named."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    monkeypatch.setenv("TURNHUB_URL", f"http://127.0.0.1:{port}")
+    found = examine(GOOD, code=1)["hub"]
+    assert f"none answers at TURNHUB_URL (http://127.0.0.1:{port}" in found["detail"]
+    assert "unset TURNHUB_URL" in found["mend"]
+    monkeypatch.setenv("TURNHUB_URL", "ftp://nowhere")
+    assert "is no address of a hub" in examine(GOOD, code=1)["hub"]["detail"]
+
+
+def test_a_login_that_is_missing_is_named_with_what_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For an agent that is asked for it is wrong, on a line of its own; of the defaults another one can run, and
+    then it is a note."""
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    found = examine('[plugins]\nenabled = ["sdk"]\n[agents.claude]\ntransport = "sdk"\n', code=1)["agent claude"]
+    assert found["detail"] == "Claude Code is not logged in."
+    assert "/login" in found["mend"]
+    Path("turnhub.toml").unlink()
+    told = json.loads(CliRunner().invoke(turnhub, ["doctor", "--json", "--state", "s"]).stdout)
+    assert told["ok"]
+    assert next(one for one in told["findings"] if one["name"] == "agent claude")["status"] == "note"
