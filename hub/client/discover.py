@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -9,7 +10,8 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from hub.client.errors import ClientError
-from hub.config import ServerConfig
+from hub.config import Config, ServerConfig
+from hub.configload import load
 from hub.exposure import is_loopback
 from hub.statedir import read_note
 
@@ -30,6 +32,14 @@ def local_url(server: ServerConfig) -> str:
     scheme = "http" if server.tls_cert is None else "https"
     named = f"[{host}]" if ":" in host and "[" not in host else host
     return f"{scheme}://{named}:{server.port}"
+
+
+def here(environ: Mapping[str, str] = os.environ) -> Address:
+    """The hub that the command line would talk to in this folder: TURNHUB_URL and TURNHUB_TOKEN, else that of the
+    state directory. Raises ConfigError for a mistake in ./turnhub.toml, and what :func:`discover` raises."""
+    given = environ.get("TURNHUB_URL") and environ.get("TURNHUB_TOKEN")
+    config = Config() if given else load(environ=environ)
+    return discover(None, None, config.store.state, config.server, environ)
 
 
 def discover(

@@ -97,6 +97,10 @@ class Client(Copies):
         """One instant of a session: session, items, turn, asks, queue, cursor."""
         return await self._json("GET", _session(session_id))
 
+    async def delete_session(self, session_id: str, *, force: bool = False) -> None:
+        """Delete a session; with ``force`` although a turn runs in it."""
+        await self._request("DELETE", _session(session_id), params={"force": "true" if force else None})
+
     def send(
         self,
         session_id: str,

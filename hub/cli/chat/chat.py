@@ -102,6 +102,10 @@ class Chat:
                 self._do(self._follow())
                 self._do(self._draw())
                 await self._screen.run()
+        except asyncio.CancelledError:  # refused, the session was deleted, say
+            with suppress(OSError):
+                self._say_what_is_left()
+            raise
         finally:
             for number in (signal.SIGTERM, signal.SIGHUP):
                 loop.remove_signal_handler(number)
@@ -418,10 +422,13 @@ class Chat:
         still = [] if self._story.turn else ["It stands still. /next begins what waits first."]
         return "\n".join([*lines, *still, "/edit N TEXT changes one, /remove N takes one back."])
 
-    def _goodbye(self) -> None:
-        goes_on = "The turn goes on; come back" if self._story.turn is not None else "Left. Come back"
+    def _say_what_is_left(self) -> None:
         if self._screen.draft.strip():
             self._say(f"Not sent: {self._screen.draft}", "yellow")
+
+    def _goodbye(self) -> None:
+        goes_on = "The turn goes on; come back" if self._story.turn is not None else "Left. Come back"
+        self._say_what_is_left()
         self._say(f"{goes_on} with: turnhub attach {self._session}", "dim")
 
     def _do(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from hub.client import Address, SyncClient
 from tests.cli.chat.conftest import Attach
 from tests.clihub import BASH, COLOUR, FAIL, HANG, CliHub, script
 
@@ -345,3 +346,15 @@ def test_what_is_typed_survives_a_resize_and_a_flood(desk: CliHub, command: Atta
         pane.bottom(f"> {words}")
         answer = shown[shown.rindex("Line 0 of many.") :]
         assert [int(number) for number in re.findall(r"Line (\d+) of many\.", answer)] == list(range(200))
+
+
+def test_a_session_that_is_deleted_ends_the_chat_and_the_draft_is_shown(desk: CliHub, command: Attach) -> None:
+    """What was typed is there to be copied, and why it ends is said."""
+    session = desk.new()
+    with command("attach", session) as pane:
+        pane.see(READY)
+        pane.type("half a though")
+        pane.bottom("> half a though")
+        with SyncClient(Address(url=desk.url, token=desk.token)) as client:
+            client.delete_session(session)
+        pane.see("Not sent: half a though", f"turnhub: There is no session '{session}'.", "[exit 2]")
