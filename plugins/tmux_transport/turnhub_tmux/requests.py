@@ -34,6 +34,7 @@ from turnhub_tmux.screen.types import Dialog
 QUESTION: Final = "AskUserQuestion"
 PLAN: Final = "ExitPlanMode"
 START_UP: Final = frozenset({"trust", "onboarding", "update", "renderer", "api_key"})
+NONE: Final = "None of these"
 KEYBOARD: Final = By(kind="keyboard", name="terminal")
 _UNABLE: Final = "No answer could be had. Take this as a no; do not try it another way."
 _DENIED: Final = "The person said no. Do not try it another way; ask what they want instead."
@@ -108,11 +109,7 @@ def of_dialog(dialog: Dialog) -> AskRequest:
     question = Question(
         question=dialog.question or dialog.title or dialog.text,
         header=dialog.title,
-        options=tuple(
-            QuestionOption(label=option.label, description=option.description)
-            for option in dialog.options
-            if option.means not in ("text", "chat", "submit", "next")
-        ),
+        options=_offered(dialog),
         multi_select=dialog.multi,
     )
     tool = QUESTION if dialog.kind == "question" else f"dialog:{dialog.kind}"
@@ -126,6 +123,18 @@ def of_dialog(dialog: Dialog) -> AskRequest:
         source="pane",
         refuses=refusals(dialog),
     )
+
+
+def _offered(dialog: Dialog) -> tuple[QuestionOption, ...]:
+    """What can be chosen; of a list of the agent's own also nothing at all, which is to leave it."""
+    rows = [option for option in dialog.options if option.means not in ("text", "chat", "submit", "next")]
+    offered = tuple(QuestionOption(label=option.label, description=option.description) for option in rows)
+    return (*offered, QuestionOption(label=NONE)) if dialog.multi and _is_own(dialog) else offered
+
+
+def _is_own(dialog: Dialog) -> bool:
+    """Whether it is a menu of the agent's own: no words answer it, and it can be left as it is."""
+    return dialog.kind == "other" and dialog.option("text") is None
 
 
 def behind(dialog: Dialog) -> int:
@@ -293,12 +302,10 @@ def _choice(dialog: Dialog, words: str) -> answers.Answer:
     labels = {folded(option.label): option.label for option in dialog.options if option.means in _CHOICES}
     if folded(words) in labels:
         return answers.Choose((labels[folded(words)],))
-    if dialog.kind == "other" and dialog.option("text") is None:
-        return answers.Leave()  # a menu of the agent's own: no words answer it, and it can be left as it is
-    if not dialog.multi:
-        return answers.Words(words)
-    chosen, own = _several(words.split(", "), labels)
-    return answers.Choose(chosen, words=own)
+    chosen, own = _several(words.split(", "), labels) if dialog.multi else ((), words)
+    if not chosen and _is_own(dialog):
+        return answers.Leave()
+    return answers.Choose(chosen, words=own) if dialog.multi else answers.Words(words)
 
 
 def _several(parts: Sequence[str], labels: Mapping[str, str]) -> tuple[tuple[str, ...], str]:

@@ -124,6 +124,8 @@ def _tick(
     """Tick exactly these and write ``words``, then move on by the row for that, or by Tab where there is none."""
     keys: list[Stroke] = []
     place = _cursor(dialog)
+    if all(option.key is None for option in dialog.options):
+        style = "arrows"
     row = dialog.option("text")
     if row is not None and row.selected:
         style = "arrows"  # a digit would be written into the row

@@ -24,7 +24,7 @@ _DEEPEST: Final = 4
 _LARGEST: Final = 1 << 18
 
 Frame: TypeAlias = Literal["rules", "box", "bar", "bare"]
-Shape: TypeAlias = Literal["numbered", "radio", "plain", "buttons", "inline"]
+Shape: TypeAlias = Literal["numbered", "radio", "ticked", "plain", "buttons", "inline"]
 Ghostly: TypeAlias = Literal["dim", "grey"]
 
 

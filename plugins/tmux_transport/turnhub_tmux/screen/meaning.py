@@ -11,7 +11,8 @@ from turnhub_tmux.screen.types import Means
 
 _NO: Final = re.compile(
     r"(no|nope|never|reject|deny|decline|disallow|block|don't|do not|not now|not this time|abort|exit|quit|skip|"
-    r"maybe later|later|always (deny|reject)|keep planning|keep using|stay)\b"
+    r"maybe later|later|always (deny|reject)|keep planning|keep using|stay|"
+    r"(continue|proceed|go on|start) without)\b"
 )
 _ALWAYS: Final = re.compile(
     r"always|don't ask|do not ask|never ask|(this|the|entire|whole|current) session|auto[- ]?(mode|accept|approve)"

@@ -12,11 +12,13 @@ from turnhub_tmux.screen.manifest import Manifest
 from turnhub_tmux.screen.numbered import numbered, radio
 from turnhub_tmux.screen.rows import Lost, Menu
 from turnhub_tmux.screen.text import joined, unboxed
+from turnhub_tmux.screen.ticked import ticked
 from turnhub_tmux.screen.unnumbered import buttons, inline, plain
 
 _BY_SHAPE: Final = {
     "numbered": numbered,
     "radio": radio,
+    "ticked": ticked,
     "plain": plain,
     "buttons": buttons,
     "inline": inline,

@@ -14,6 +14,7 @@ from turnhub_tmux.screen.text import folded, indent, is_bottom, is_fence, is_rul
 
 LONGEST_LABEL: Final = 200
 NUMBER: Final = re.compile(r"(\d{1,2})[.)] +(?=\S)")
+BOX: Final = re.compile(r"\[([ ✔✓xX*])\] +(?=\S)")
 _HINT: Final = re.compile(
     r"\b(esc|escape|enter|return|tab|ctrl|shift|space|arrows?|backspace|press|y/n|select|navigate|cancel|confirm)\b"
     r"|[↑↓←→⏎⇆]|ctrl\+|\^[a-z]\b"

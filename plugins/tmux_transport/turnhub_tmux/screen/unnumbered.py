@@ -9,15 +9,16 @@ from typing import Final
 from turnhub_tmux.screen.composer import said
 from turnhub_tmux.screen.frame import Frame
 from turnhub_tmux.screen.manifest import Manifest
-from turnhub_tmux.screen.rows import NUMBER, Choice, Menu, after, key_hint, past_cursor, short
+from turnhub_tmux.screen.rows import BOX, NUMBER, Choice, Lost, Menu, after, key_hint, past_cursor, short
 from turnhub_tmux.screen.text import RULES, indent, is_rule, unboxed
 
 _MOST: Final = 60
 _INLINE: Final = re.compile(r"(?<!\S)(\d): ?([^\W\d_][\w' ]{0,30}?)(?=\s{2,}|\s*$|\s+[·|│])")
 
 
-def plain(frame: Frame, stop: int, manifest: Manifest) -> Menu | None:
-    """Rows in one column, one of them with the cursor, and a hint below."""
+def plain(frame: Frame, stop: int, manifest: Manifest) -> Menu | Lost | None:
+    """Rows in one column, one of them with the cursor, and a hint below. Lost where they are check boxes: to take
+    one of those is no choice yet."""
     for number in range(stop - 1, -1, -1):
         start, marked = past_cursor(unboxed(frame.texts[number]), manifest)
         if marked and start <= 8:
@@ -27,7 +28,7 @@ def plain(frame: Frame, stop: int, manifest: Manifest) -> Menu | None:
     return None
 
 
-def _plain_at(frame: Frame, row: int, column: int, stop: int, manifest: Manifest) -> Menu | None:
+def _plain_at(frame: Frame, row: int, column: int, stop: int, manifest: Manifest) -> Menu | Lost | None:
     first = row
     while first and _plain_row(frame, first - 1, column):
         first -= 1
@@ -38,6 +39,8 @@ def _plain_at(frame: Frame, row: int, column: int, stop: int, manifest: Manifest
     numbered = any(NUMBER.match(unboxed(frame.texts[n]), column) for n in range(first, last + 1))
     if not hint or numbered or last - first > _MOST or last == first:
         return None
+    if any(BOX.match(unboxed(frame.texts[n]), column) for n in range(first, last + 1)):
+        return Lost()
     choices = tuple(
         Choice(
             number=None,
