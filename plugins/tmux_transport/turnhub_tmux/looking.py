@@ -8,6 +8,7 @@ from pathlib import Path
 from hub import AgentUnavailable, SessionInfo
 from hub import Screen as Shown
 from turnhub_tmux.options import Options
+from turnhub_tmux.panes import names
 from turnhub_tmux.panes.pane import Gone, Look, Unknown
 from turnhub_tmux.screen.manifest import Manifest
 from turnhub_tmux.screen.reader import read
@@ -27,7 +28,7 @@ async def shown(session: SessionInfo, options: Options, manifest: Manifest) -> S
         raise AgentUnavailable("The agent has no terminal now. It gets one with the next message.")
     seen = read(look.capture, manifest)
     rows = tuple("".join(c if c.isprintable() else "\ufffd" for c in row.rstrip()) for row in seen.rows)
-    return Shown(rows=rows, columns=look.size[0], seen=_told(look, seen), attach=_attach(options, seats.name))
+    return Shown(rows=rows, columns=look.size[0], seen=_told(look, seen), attach=_attach(options, look))
 
 
 def _told(look: Look, seen: Screen) -> str:
@@ -41,8 +42,9 @@ def _told(look: Look, seen: Screen) -> str:
     return ", ".join(parts)
 
 
-def _attach(options: Options, ours: str) -> str:
-    """``ours``: the name of the tmux session that is started here."""
+def _attach(options: Options, look: Look) -> str:
+    """A person's session may have any name: then the pane's own id finds it."""
+    name = f"={look.session}" if names.plain_command(look.session) else look.ref.pane_id
     socket = options.socket
     where = () if socket is None else ("-S", socket) if socket.startswith("/") else ("-L", socket)
-    return shlex.join(["tmux", *where, "attach", "-t", options.target or f"={ours}"])
+    return shlex.join(["tmux", *where, "attach", "-t", options.target or name])

@@ -74,7 +74,7 @@ class Seats:
             alive = isinstance(look, Look) and look.holder not in ("nothing", "shell")
             if alive or adopted:
                 return await self._ours(found, memory)
-            await found.kill_session()
+            await found.kill()
         elif isinstance(found, Unknown):
             raise AgentUnavailable(f"Whether the agent still runs could not be found out: {found.why}.")
         if adopted:
@@ -115,7 +115,7 @@ class Seats:
         found = await self._running(server, memory)
         look = await found.look() if isinstance(found, Pane) else found
         if isinstance(found, Pane) and isinstance(look, Look) and not look.attached:
-            await found.kill_session()
+            await found.kill()
             look = await found.look()
         return isinstance(look, Gone)
 
@@ -149,7 +149,7 @@ class Seats:
             look = await pane.look()
             if not isinstance(look, Gone):
                 return look if isinstance(look, Unknown) else pane
-        return await panes.find(server, self.name)
+        return await panes.started(server, self.name)
 
     async def _start(self, server: Server, agent_session: str | None) -> Seat:
         if (reason := reason_against(self._options)) is not None:

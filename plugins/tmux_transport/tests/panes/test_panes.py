@@ -18,7 +18,7 @@ import pytest
 from msgspec.structs import replace
 from turnhub_tmux.panes import server as panes_server
 from turnhub_tmux.panes.pane import Gone, Look, Pane, Unknown, condition
-from turnhub_tmux.panes.panes import Program, find, start
+from turnhub_tmux.panes.panes import Program, find, start, started
 from turnhub_tmux.panes.server import Server, off_the_loop
 
 from hub import AgentUnavailable, ConfigError, TerminalFailed
@@ -147,6 +147,59 @@ async def test_without_a_server_a_named_pane_is_gone(server: Server) -> None:
     assert isinstance(await find(server, "work"), Gone)
 
 
+# Ours, and others'
+
+
+@pytest.mark.parametrize("moved", ["not at all", "joined", "renamed"])
+async def test_ending_a_pane_ends_nothing_that_a_person_has_beside_it(
+    server: Server, begin: Start, moved: str
+) -> None:
+    """A person has split its window, moved it into a window of their own, or given its session another name: it
+    is found wherever it is, and what runs beside it goes on."""
+    pane = await begin("cat")
+    other = await begin("cat", name="theirs")
+    await server.run("split-window", "-t", pane.ref.pane_id, "-d", "cat")
+    if moved == "joined":
+        await server.run("join-pane", "-s", pane.ref.pane_id, "-t", other.ref.pane_id)
+    if moved == "renamed":
+        await server.run("rename-session", "-t", "=agent", "my own")
+    found = await started(server, "agent")
+    assert isinstance(found, Pane)
+    assert found.ref == pane.ref
+    await pane.kill()
+    assert isinstance(await pane.look(), Gone)
+    assert isinstance(await started(server, "agent"), Gone)
+    left = await server.run("list-panes", "-a", "-F", "#{pane_current_command}")
+    assert left.lines == ["cat", "cat"]
+    assert isinstance(await other.look(), Look)
+
+
+async def test_a_session_of_that_name_which_is_not_ours_is_left_alone(server: Server, begin: Start) -> None:
+    """Somebody has restored the sessions of a tmux that is gone, with other programs in them: what is there is not
+    taken for the agent, which is started beside it, under a name that is free."""
+    await server.run("new-session", "-d", "-s", "agent", "cat")
+    assert isinstance(await started(server, "agent"), Gone)
+    pane = await begin("cat")
+    look = await pane.look()
+    assert isinstance(look, Look)
+    assert look.session == "agent-2"
+    found = await started(server, "agent")
+    assert isinstance(found, Pane)
+    assert found.ref == pane.ref
+    await pane.kill()
+    assert (await server.run("list-sessions", "-F", "#{session_name}")).lines == ["agent"]
+
+
+async def test_the_pane_is_ours_whatever_a_hook_for_new_sessions_does(server: Server, begin: Start) -> None:
+    """It splits the window, and the new pane is the current one."""
+    await server.run("new-session", "-d", "-s", "first", "cat")
+    await server.run("set-hook", "-g", "after-new-session", "split-window -h cat")
+    pane = await begin("cat")
+    found = await started(server, "agent")
+    assert isinstance(found, Pane)
+    assert found.ref == pane.ref
+
+
 # Exists, gone, unknown
 
 
@@ -154,7 +207,7 @@ async def test_a_pane_that_was_killed_is_gone(server: Server, begin: Start) -> N
     """tmux says so, and its server still answers."""
     pane = await begin("cat")
     await begin("cat", name="other")
-    await pane.kill_session()
+    await pane.kill()
     assert isinstance(await pane.look(), Gone)
     assert isinstance(await find(server, "other"), Pane)
 
@@ -340,7 +393,7 @@ async def test_a_pane_of_another_server_with_the_same_id_gets_nothing(server: Se
     before = await showing(second, "")
     assert not await first.paste("lost", look)
     assert not await first.press("Enter", look=look)
-    await first.kill_session()
+    await first.kill()
     assert (await looked(second)).capture == before.capture
 
 

@@ -24,6 +24,7 @@ _FIELDS: Final = (
     "pane_width",
     "pane_height",
     "session_attached",
+    "session_name",
     "pane_current_command",
 )
 _FORMAT: Final = "\t".join(f"#{{{name}}}" for name in _FIELDS)
@@ -43,7 +44,7 @@ class PaneRef(Struct, frozen=True, kw_only=True):
 
 
 class Look(Struct, frozen=True, kw_only=True):
-    """The pane at one instant. ``attached``: how many people's terminals show its session."""
+    """The pane at one instant. ``attached``: how many people's terminals show its ``session``."""
 
     ref: PaneRef
     dead: bool
@@ -56,6 +57,7 @@ class Look(Struct, frozen=True, kw_only=True):
     command: str
     holder: Holder
     capture: bytes
+    session: str = ""
 
 
 class Gone(Struct, frozen=True):
@@ -117,6 +119,7 @@ class Pane:
             command=command,
             holder="nothing" if dead else _holder(command, number["pane_pid"]),
             capture=capture,
+            session=fields["session_name"],
         )
 
     def _without_server(self, why: str) -> Gone | Unknown:
@@ -156,9 +159,10 @@ class Pane:
         answer = await self.server.must("if-shell", "-F", "-t", self.ref.pane_id, when, words)
         return _DONE in answer.lines
 
-    async def kill_session(self) -> None:
-        """End the session that the pane belongs to: for panes that were started here only."""
-        words = f"kill-session -t {self.ref.pane_id}"
+    async def kill(self) -> None:
+        """End the pane, with what runs in it: for panes that were started here only. Others beside it are a
+        person's, and so may be the session that it was moved to."""
+        words = f"kill-pane -t {self.ref.pane_id}"
         ours = _all(_same_pane(self.ref))
         await self.server.run("if-shell", "-F", "-t", self.ref.pane_id, ours, words)
 

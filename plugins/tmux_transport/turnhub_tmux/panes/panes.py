@@ -19,6 +19,10 @@ from turnhub_tmux.panes.pane import Gone, Pane, PaneRef, Unknown
 from turnhub_tmux.panes.server import Answer, Server, off_the_loop
 
 _PANE: Final = "#{pane_id} #{pid} #{pane_pid}"
+_OURS: Final = "@turnhub"
+"""What is noted on a pane that was started here, for whom: its session may be moved, renamed, or made anew."""
+_TAKEN: Final = "duplicate session"
+_NAMES: Final = 9
 _START_S: Final = 10.0
 _SMALLEST: Final = (20, 5)
 _LARGEST: Final = 1000
@@ -48,23 +52,55 @@ async def find(server: Server, text: str) -> Pane | Gone | Unknown:
     return Gone("there is no such pane in that window")
 
 
+async def started(server: Server, name: str) -> Pane | Gone | Unknown:
+    """The pane that was started here as ``name``, wherever it is by now."""
+    answer = await server.run("list-panes", "-a", "-F", f"{_PANE} #{{{_OURS}}}")
+    if answer.outcome != "done":
+        return _missing(answer)
+    for line in answer.lines:
+        ids, _, noted = line.rpartition(" ")
+        if noted == name:
+            return await off_the_loop(partial(_pane, server, ids))
+    return Gone("no pane of it is there")
+
+
 async def start(server: Server, name: str, program: Program, folder: Path) -> Pane:
-    """Start ``program`` in a session of its own, which keeps showing how it ended. ``folder``: a private
-    directory. Raises AgentUnavailable where there is such a session already, or tmux cannot; ConfigError."""
+    """Start ``program`` in a session of its own, which keeps showing how it ended: ``name``, with a number behind
+    it where somebody else has a session of that name. ``folder``: a private directory. Raises AgentUnavailable
+    where it was started already, or tmux cannot; ConfigError."""
     names.session_name(name)
     _check(program)
     spec = await off_the_loop(lambda: _written(program, folder))
-    made = "new-session", "-d", "-P", "-F", _PANE, "-s", name, "-x", str(program.width), "-y", str(program.height)
-    keep = (
-        *(";", "set-option", "-w", "-t", f"={name}:", "remain-on-exit", "on"),
-        *(";", "set-option", "-t", f"={name}:", "destroy-unattached", "off"),
-    )
-    words = (sys.executable, "-I", "-S", launch.__file__, str(spec))
-    answer = await server.run(*made, "-c", "/", *words, *keep, within_s=_START_S)
+    answer = await _made(server, name, program, spec)
+    for number in range(2, _NAMES + 1):
+        if _TAKEN not in answer.why or await _is_started_here(server, name):
+            break
+        answer = await _made(server, f"{name}-{number}", program, spec)
     if answer.outcome != "done" or not answer.lines:
         await off_the_loop(lambda: spec.unlink(missing_ok=True))
         raise AgentUnavailable(f"tmux could not start session {name!r}: {answer.why or 'it said nothing'}.")
-    return await off_the_loop(partial(_pane, server, answer.lines[0]))
+    pane = await off_the_loop(partial(_pane, server, answer.lines[0]))
+    # By its id: a person's hook for new sessions may have made another pane the current one by now.
+    await server.run("set-option", "-p", "-t", pane.ref.pane_id, _OURS, name)
+    return pane
+
+
+async def _is_started_here(server: Server, session: str) -> bool:
+    """Whether a pane of that session runs what is started here, though it may not be noted yet; also where that
+    cannot be told."""
+    answer = await server.run("list-panes", "-s", "-t", f"={session}:", "-F", "#{pane_start_command}")
+    return answer.outcome != "done" or any(launch.__file__ in line for line in answer.lines)
+
+
+async def _made(server: Server, session: str, program: Program, spec: Path) -> Answer:
+    size = "-x", str(program.width), "-y", str(program.height)
+    keep = (
+        *(";", "set-option", "-w", "-t", f"={session}:", "remain-on-exit", "on"),
+        *(";", "set-option", "-t", f"={session}:", "destroy-unattached", "off"),
+    )
+    words = (sys.executable, "-I", "-S", launch.__file__, str(spec))
+    made = "new-session", "-d", "-P", "-F", _PANE, "-s", session, *size, "-c", "/", *words
+    return await server.run(*made, *keep, within_s=_START_S)
 
 
 def _check(program: Program) -> None:

@@ -1,4 +1,4 @@
-"""Lists of check boxes without numbers: a cursor that walks over them, and a row below that takes what is ticked."""
+"""Check boxes without numbers: a cursor that walks over them, and a row below that takes what is ticked."""
 
 from __future__ import annotations
 
