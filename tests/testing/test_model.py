@@ -211,6 +211,7 @@ def test_the_environment_is_private_and_onboarded(tmp_path: Path) -> None:
     assert [stat.S_IMODE(p.stat().st_mode) for p in (Path(env["HOME"]), config, settled)] == [0o700, 0o700, 0o600]
     assert json.loads(settled.read_text())["hasCompletedOnboarding"] is True
     assert env["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:1"
+    assert env["BUN_GC_TIMER_DISABLE"] == "1"
 
 
 def test_the_environment_keeps_what_the_agent_wrote(tmp_path: Path) -> None:
