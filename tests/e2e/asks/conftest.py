@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator, Iterable
-from pathlib import Path
+from collections.abc import AsyncIterator
 
 import pytest
 from turnhub_tmux.testing import bundled_claude
@@ -29,11 +28,9 @@ async def stage(anyio_backend: str) -> AsyncIterator[Stage]:
         yield stage
 
 
-def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """These need the real agents."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            for mark in (pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)):
-                item.add_marker(mark)
-            if MISSING:
-                item.add_marker(pytest.mark.skip(reason=f"not installed: {', '.join(MISSING)}"))
+    for mark in (pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)):
+        item.add_marker(mark)
+    if MISSING:
+        item.add_marker(pytest.mark.skip(reason=f"not installed: {', '.join(MISSING)}"))

@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -196,14 +196,26 @@ async def making_worlds() -> AsyncIterator[Any]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
+# What of the contract other tests here show in each run, with the same agent: whole turns and their answers,
+# steering, interrupts, sessions that are opened again; and the scenarios of asks: edits, withdrawals.
+SHOWN_ELSEWHERE = {
+    "test_a_session_can_be_opened_again",
+    "test_a_turn_runs_after_a_stopped_one",
+    "test_a_withdrawn_call_does_not_run",
+    "test_an_answer_reaches_the_agent",
+    "test_an_edited_input_is_what_runs",
+    "test_cancellation_is_honoured",
+    "test_steering",
+}
+MISSING = [what for what, there in (("tmux", shutil.which("tmux")), ("claude", bundled_claude())) if not there]
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
     """These need the real agent, and tmux."""
-    missing = [what for what, there in (("tmux", shutil.which("tmux")), ("claude", bundled_claude())) if not there]
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            if item.path.name == "test_contract.py" and item.name not in TransportContract.TELLING:
-                item.add_marker(pytest.mark.full)
-            item.add_marker(pytest.mark.real)
-            item.add_marker(pytest.mark.slow)
-            if missing:
-                item.add_marker(pytest.mark.skip(reason=f"not installed: {', '.join(missing)}"))
+    telling = TransportContract.TELLING - SHOWN_ELSEWHERE
+    if item.path.name == "test_contract.py" and item.name not in telling:
+        item.add_marker(pytest.mark.full)
+    item.add_marker(pytest.mark.real)
+    item.add_marker(pytest.mark.slow)
+    if MISSING:
+        item.add_marker(pytest.mark.skip(reason=f"not installed: {', '.join(MISSING)}"))

@@ -154,7 +154,7 @@ async def scene(lasting: Scene) -> AsyncIterator[Scene]:
     assert set(known) == set(lasting.world.prompts()) & set(known)
 
 
-ALWAYS: Final = {("agent", "pasted"), ("pane", "submit"), ("server", "submitted")}
+ALWAYS: Final = {("agent", "pasted"), ("server", "submitted")}
 
 
 def some(cases: Iterable[str], *always: str) -> list[Any]:

@@ -10,7 +10,9 @@ import pytest
 from hub import Completed, Failed
 from hub.testing import FakeTurn, allow
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("hooks", [True, False])]
+pytestmark = pytest.mark.anyio
+EACH_WAY = pytest.mark.parametrize("hooks", [True, False])
+HOOKS_FIRST = pytest.mark.parametrize("hooks", [True, pytest.param(False, marks=pytest.mark.full)])
 WITHIN = 60.0
 REFUSES = "grep -q BASH && { echo 'not in this house' >&2; exit 2; }; true"
 STOPS = """grep -q BASH && echo '{"continue": false, "stopReason": "enough for today"}'; true"""
@@ -24,6 +26,7 @@ def with_hook(world: Any, event: str, command: str) -> Any:
     return world
 
 
+@EACH_WAY
 async def test_a_message_that_a_users_hook_refuses_is_not_delivered(worlds: Any, hooks: bool) -> None:
     """The turn fails with the words of the hook, soon; the message, which the agent puts into its composer again,
     is taken away, and a person's draft beside it is not; the next message arrives as it is."""
@@ -43,6 +46,7 @@ async def test_a_message_that_a_users_hook_refuses_is_not_delivered(worlds: Any,
     assert world.prompts()[:2] == ["hello there", "and then"]
 
 
+@HOOKS_FIRST
 async def test_a_turn_that_a_users_hook_stops_at_its_start_says_so(worlds: Any, hooks: bool) -> None:
     """The agent keeps the message and does not ask its model: an error of the agent, in the hook's words."""
     world = with_hook(worlds(hooks=hooks), "UserPromptSubmit", STOPS)
@@ -56,6 +60,7 @@ async def test_a_turn_that_a_users_hook_stops_at_its_start_says_so(worlds: Any, 
         assert isinstance(await after.play(connection, within=WITHIN), Completed)
 
 
+@HOOKS_FIRST
 async def test_a_turn_lasts_until_the_users_hooks_let_it_end(worlds: Any, hooks: bool) -> None:
     """A hook that takes its time, and then sends the agent on: what it says upon that is of this turn, and the
     next message finds an agent at rest."""

@@ -37,7 +37,9 @@ async def test_an_interrupt_leaves_a_composer_in_which_the_next_message_can_be_t
             assert after.text == f"Echo: {text}"
 
 
-@pytest.mark.parametrize("draft", ["of my own", "of my own\nand more\nof it"])
+@pytest.mark.parametrize(
+    "draft", [pytest.param("of my own", marks=pytest.mark.full), "of my own\nand more\nof it"]
+)
 async def test_a_draft_in_normal_mode_stands_there_again(worlds: Any, draft: str) -> None:
     """It keeps no message away, and none of it is lost."""
     world = with_vim(worlds())
