@@ -3,8 +3,8 @@ what was shown, and leaves nothing open."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -36,63 +36,84 @@ def choice_of(word: str) -> Callable[[AskRequest], Settlement]:
     return choose
 
 
-HOOKS = pytest.mark.parametrize(
-    "hooks", [pytest.param(True, id="hooks"), pytest.param(False, marks=pytest.mark.full, id="no hooks")]
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    """The hub runs on asyncio; one agent lives through most commands."""
+    return "asyncio"
+
+
+class Lasting(NamedTuple):
+    """An agent that has had a turn, and the hub's connection to it."""
+
+    world: Any
+    connection: Any
+
+    async def goes_on(self, after: str) -> None:
+        """The next message goes as ever, and the agent was told nothing but messages."""
+        text = f"after {after}"
+        turn = self.world.turn(text)
+        assert isinstance(await turn.play(self.connection), Completed)
+        assert turn.text == f"Echo: {text}"
+        prompts = self.world.prompts()
+        assert [prompt for prompt in prompts if not prompt.startswith("after ")] == ["hello"]
+        assert prompts[-1] == text
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(True, id="hooks"), pytest.param(False, marks=pytest.mark.full, id="no hooks")],
 )
+async def lasting(request: pytest.FixtureRequest, lasting_worlds: Any) -> AsyncIterator[Lasting]:
+    """With hooks or without."""
+    world = lasting_worlds(hooks=request.param)
+    async with world.connected() as connection:
+        await world.turn("hello").play(connection)
+        yield Lasting(world, connection)
 
 
-@HOOKS
-async def test_commands_of_the_agent_end_and_tell_what_they_showed(worlds: Any, hooks: bool) -> None:
+async def test_commands_of_the_agent_end_and_tell_what_they_showed(lasting: Lasting) -> None:
     """A panel is told of and closed; a command that shows nothing says so, also when it leaves the screen as it
     was; of one that the agent does not know, its own words are told and nothing else of the screen; the next
     message goes as ever."""
-    world = worlds(hooks=hooks)
-    async with world.connected() as connection:
-        await world.turn("hello").play(connection)
-        cost = await played(world, connection, "/cost")
-        assert "Total duration" in cost.text
-        for _ in range(2):
-            assert (await played(world, connection, "/clear")).text == "(The command showed nothing.)"
-        assert (await played(world, connection, "/nosuch")).text == "Unknown command: /nosuch"
-        assert "Session ID" in (await played(world, connection, "/status")).text
-        after = world.turn("afterwards")
-        assert isinstance(await after.play(connection), Completed)
-        assert after.text == "Echo: afterwards"
-    assert world.prompts() == ["hello", "afterwards"]
+    world, connection = lasting
+    cost = await played(world, connection, "/cost")
+    assert "Total duration" in cost.text
+    for _ in range(2):
+        assert (await played(world, connection, "/clear")).text == "(The command showed nothing.)"
+    assert (await played(world, connection, "/nosuch")).text == "Unknown command: /nosuch"
+    assert "Session ID" in (await played(world, connection, "/status")).text
+    await lasting.goes_on("commands")
 
 
-@HOOKS
-async def test_a_panel_that_looks_like_a_dialog_is_told_of_and_closed(worlds: Any, hooks: bool) -> None:
+async def test_a_panel_that_looks_like_a_dialog_is_told_of_and_closed(lasting: Lasting) -> None:
     """What can be rewound, the themes, the helpers, the skills: none holds up its turn, or the next message."""
-    world = worlds(hooks=hooks)
-    async with world.connected() as connection:
-        await world.turn("hello").play(connection)
-        for command, words in (
-            ("/rewind", "Restore the code"),
-            ("/theme", "text style"),
-            ("/tasks", "Background"),
-            ("/skills", "No skills yet"),
-        ):
-            assert words in (await played(world, connection, command)).text
-        assert isinstance(await world.turn("afterwards").play(connection), Completed)
-    assert world.prompts() == ["hello", "afterwards"]
+    for command, words in (
+        ("/rewind", "Restore the code"),
+        ("/theme", "text style"),
+        ("/tasks", "Background"),
+        ("/skills", "No skills yet"),
+    ):
+        assert words in (await played(*lasting, command)).text
+    await lasting.goes_on("panels")
 
 
-@HOOKS
-async def test_a_menu_of_a_command_is_an_ask_whose_answer_is_what_the_agent_does(worlds: Any, hooks: bool) -> None:
+async def test_a_menu_of_a_command_is_an_ask_whose_answer_is_what_the_agent_does(lasting: Lasting) -> None:
     """`/model` opens a menu: it can be answered from anywhere, and what the agent says of the choice is told. One
     that is dismissed leaves nothing open either."""
-    world = worlds(hooks=hooks)
-    async with world.connected() as connection:
-        await world.turn("hello").play(connection)
-        chosen = await played(world, connection, "/model", replies=choice_of("Sonnet"))
-        assert "Sonnet" in chosen.text
-        assert [ask.request.kind for ask in chosen.asks] == ["question", "permission"]
-        kept = await played(world, connection, "/model", [respond("leave it")])
-        assert "Kept model" in kept.text
-        after = world.turn("afterwards")
-        assert isinstance(await after.play(connection), Completed)
-    assert "sonnet" in str(world.model.turns[-1].body["model"])
+    chosen = await played(*lasting, "/model", replies=choice_of("Sonnet"))
+    assert "Sonnet" in chosen.text
+    assert [ask.request.kind for ask in chosen.asks] == ["question", "permission"]
+    kept = await played(*lasting, "/model", [respond("leave it")])
+    assert "Kept model" in kept.text
+    await lasting.goes_on("menus")
+    assert "sonnet" in str(lasting.world.model.turns[-1].body["model"])
+
+
+async def test_a_line_for_the_agents_shell_is_run_once_and_answered(lasting: Lasting) -> None:
+    """`!` runs a command in the agent's own shell; what the agent says of it is the turn's answer."""
+    turn = await played(*lasting, "!echo here >> ran")
+    assert "bash-stdout" in turn.text
+    assert (lasting.world.cwd / "ran").read_text() == "here\n"
 
 
 async def test_an_agent_without_colours_is_read_as_well(worlds: Any) -> None:
@@ -119,12 +140,3 @@ async def test_a_command_with_which_the_agent_leaves_is_no_accident(worlds: Any)
         after = world.turn("afterwards")
         assert isinstance(await after.play(connection), Completed)
     assert world.prompts() == ["hello", "afterwards"]
-
-
-async def test_a_line_for_the_agents_shell_is_run_once_and_answered(worlds: Any) -> None:
-    """`!` runs a command in the agent's own shell; what the agent says of it is the turn's answer."""
-    world = worlds()
-    async with world.connected() as connection:
-        turn = await played(world, connection, "!echo here >> ran")
-        assert "bash-stdout" in turn.text
-    assert (world.cwd / "ran").read_text() == "here\n"
