@@ -30,11 +30,11 @@ run: $(STAMP) ## start the hub with its own store; ARGS="--port 8421" are handed
 # A file's tests share a worker, and with it what they share. (Groups by mark are not kept: pytest 9.2 keeps node
 # ids where pytest-xdist 3.8 does not look for them.)
 test: $(STAMP) ## run all tests; ARGS="tests/test_fold.py -k retry" narrows them down
-	@sh scripts/system-packages.sh caddy chromium curl nginx-light:nginx redis-server tmux
+	@sh scripts/system-packages.sh chromium curl redis-server tmux --if-there-is caddy nginx-light:nginx
 	$(PYTEST) $(ARGS)
 
 full: $(STAMP) ## run all tests and all their variants on real agents, which takes about half an hour
-	@sh scripts/system-packages.sh caddy chromium curl nginx-light:nginx redis-server tmux
+	@sh scripts/system-packages.sh chromium curl redis-server tmux --if-there-is caddy nginx-light:nginx
 	$(PYTEST) -m "full or not full" $(ARGS)
 
 check: $(STAMP) ## lint, formatting, types, and who may import whom

@@ -137,6 +137,20 @@ def test_missing_programs_are_named_where_nothing_can_be_installed(tmp_path: Pat
     assert "apt-get install nosuch" in done.stderr
 
 
+def test_programs_that_may_be_missing_stop_nothing(tmp_path: Path) -> None:
+    """What only some tests need is left out where nothing can be installed."""
+    for tool in ("sh", "id"):
+        (tmp_path / tool).symlink_to(shutil.which(tool) or "")
+    done = subprocess.run(
+        [str(tmp_path / "sh"), str(ROOT / "scripts/system-packages.sh"), "sh", "--if-there-is", "nosuch"],
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_an_old_python_is_refused_in_clear_words(tmp_path: Path) -> None:
     """Setting up with a Python that is too old names what is needed."""
     old = tmp_path / "python-old"

@@ -483,7 +483,7 @@ async def test_a_store_that_went_back_ends_the_streams_of_what_it_lost(
     redis_look.hset(session, "seq", str(cursor - 3))
     for number in range(cursor - 2, cursor + 1):
         redis_look.xdel(entries, f"{number}-0")
-    redis_look.execute_command("XSETID", entries, f"{cursor - 3}-0")
+    redis_look.execute_command("XSETID", entries, f"{cursor - 3}-0")  # type: ignore[no-untyped-call]
     reading = asyncio.create_task(read_all(log))
     await asyncio.to_thread(redis_look.execute_command, "CLIENT", "KILL", "TYPE", "pubsub")
     assert b"id:" not in await reading
