@@ -98,10 +98,12 @@ class World:
     ) -> FakeTurn:
         """The session's next turn, verified by the plugin's own ladder. ``made``: another kind of FakeTurn."""
         given: dict[str, Any] = {"replies": replies, "verifiers": [turnhub_tmux], **changes}
-        last = self._last
-        session = self.session if last is None else last.next(text).session
-        self._last = made(text, session=session, **given)
+        self._last = made(text, session=self.after(), **given)
         return self._last
+
+    def after(self) -> SessionInfo:
+        """The session as its last turn left it."""
+        return self.session if self._last is None else self._last.next("").session
 
     @asynccontextmanager
     async def connected(self, session: SessionInfo | None = None) -> AsyncIterator[Connection]:
@@ -117,12 +119,13 @@ class World:
         done = subprocess.run(["tmux", "-S", self.socket, *words], capture_output=True, text=True, check=False)
         return done.stdout
 
-    async def shows(self, text: str, within_s: float = 20.0) -> None:
-        """Return when the pane shows ``text``. Raises AssertionError with what it shows instead."""
+    async def shows(self, text: str, within_s: float = 20.0, *, below: str = "") -> None:
+        """Return when the pane shows ``text`` (below other words). Raises AssertionError with what it shows
+        instead."""
         seen = ""
         try:
             async with asyncio.timeout(within_s):
-                while text not in seen:
+                while text not in (seen.partition(below)[2] if below else seen):
                     await asyncio.sleep(0.05)
                     seen = await asyncio.to_thread(self.tmux, "capture-pane", "-p")
         except TimeoutError:

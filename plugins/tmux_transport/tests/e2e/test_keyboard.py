@@ -8,7 +8,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from turnhub_tmux.bridge.access import USER, Access, url_of
@@ -58,13 +58,12 @@ async def queued(world: Any, *texts: str) -> None:
                 await asyncio.sleep(0.05)
 
 
-async def typed_meanwhile(world: Any, connection: Connection, *texts: str) -> FakeTurn:
+async def typed_meanwhile(world: Any, connection: Connection, words: str, *texts: str) -> FakeTurn:
     """A turn of the hub, which ends with its own words although a person types while it runs; the first prompt is
     told of afterwards."""
-    await world.turn("hello").play(connection)
-    turn: FakeTurn = world.turn("HELD answer")
+    turn: FakeTurn = world.turn(words)
     playing = asyncio.create_task(turn.play(connection))
-    await world.shows("line 3 of it")
+    await world.shows("line 3 of it", below=words)
     await queued(world, *texts)
     world.model.release()
     assert isinstance(await playing, Completed)
@@ -92,96 +91,108 @@ def start_by_hand(world: Any, name: str) -> None:
     )
 
 
-@HOOKS_FIRST
-async def test_a_prompt_of_the_keyboard_is_a_turn(worlds: Any, hooks: bool) -> None:
-    """Typed while the agent is idle: told once with its words; its turn has its answer, and its alone; the next
-    message of the hub is answered as ever."""
-    world = worlds(hooks=hooks)
-    async with world.connected() as connection:
-        first = world.turn("from the hub")
-        assert isinstance(await first.play(connection), Completed)
-        turn = await typed(world, connection, first.next("").session, "typed there")
-        assert isinstance(await turn.play(connection), Completed)
-        assert turn.text == "Echo: typed there"
-        assert turn.delivered is None  # nothing was typed by the hub
-        last = world.turn("once more")
-        assert isinstance(await last.play(connection), Completed)
-        assert (first.text, last.text) == ("Echo: from the hub", "Echo: once more")
-        idle = FakeIdle(last.next("").session)
-        async with watching(connection, idle):
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    """The hub runs on asyncio; one agent lives through most of what is typed."""
+    return "asyncio"
+
+
+class Lasting(NamedTuple):
+    """An agent that has had a turn, and the hub's connection to it."""
+
+    world: Any
+    connection: Connection
+
+    async def tells_of_nothing(self) -> None:
+        """Nothing more was typed that nobody was told of."""
+        idle = FakeIdle(self.world.after())
+        async with watching(self.connection, idle):
             await asyncio.sleep(1.0)  # nothing is told: that has no event
         assert idle.prompts == []
-    assert world.prompts() == ["from the hub", "typed there", "once more"]
-    assert not [problem for one in (first, turn, last) for problem in one.problems]
 
 
-@HOOKS_FIRST
-async def test_a_prompt_of_the_keyboard_asks_as_any_other(worlds: Any, hooks: bool) -> None:
-    """A permission in it is an ask, answered from the hub."""
-    world = worlds(hooks=hooks)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(True, id="hooks"), pytest.param(False, marks=pytest.mark.full, id="no hooks")],
+)
+async def lasting(request: pytest.FixtureRequest, lasting_worlds: Any) -> AsyncIterator[Lasting]:
+    """With hooks or without."""
+    world = lasting_worlds(hooks=request.param)
     async with world.connected() as connection:
-        first = world.turn("hello")
-        await first.play(connection)
-        turn = await typed(world, connection, first.next("").session, "BASH typed")
-        turn = world.turn("BASH typed", replies=[allow()], origin="keyboard", literal=False)
-        await turn.play(connection)
-        assert (world.cwd / "made").exists()
-        assert [(one.tool_id != "", one.status) for one in turn.of(ToolFinished)] == [(True, "ok")]
-        assert len(turn.asks) == 1
-        assert turn.asks[0].delivered
+        assert isinstance(await world.turn("from the hub").play(connection), Completed)
+        yield Lasting(world, connection)
 
 
-@HOOKS_FIRST
-async def test_a_prompt_that_waited_for_a_turn_of_the_hub_is_a_turn_of_its_own(worlds: Any, hooks: bool) -> None:
+async def test_a_prompt_of_the_keyboard_is_a_turn(lasting: Lasting) -> None:
+    """Typed while the agent is idle: told once with its words; its turn has its answer, and its alone; the next
+    message of the hub is answered as ever."""
+    world, connection = lasting
+    turn = await typed(world, connection, world.after(), "typed there")
+    assert isinstance(await turn.play(connection), Completed)
+    assert turn.text == "Echo: typed there"
+    assert turn.delivered is None  # nothing was typed by the hub
+    last = world.turn("once more")
+    assert isinstance(await last.play(connection), Completed)
+    assert last.text == "Echo: once more"
+    await lasting.tells_of_nothing()
+    assert world.prompts() == ["from the hub", "typed there", "once more"]
+    assert not [problem for one in (turn, last) for problem in one.problems]
+
+
+async def test_a_prompt_of_the_keyboard_asks_as_any_other(lasting: Lasting) -> None:
+    """A permission in it is an ask, answered from the hub."""
+    world, connection = lasting
+    await typed(world, connection, world.after(), "BASH typed")
+    turn = world.turn("BASH typed", replies=[allow()], origin="keyboard", literal=False)
+    await turn.play(connection)
+    assert (world.cwd / "made").exists()
+    assert [(one.tool_id != "", one.status) for one in turn.of(ToolFinished)] == [(True, "ok")]
+    assert len(turn.asks) == 1
+    assert turn.asks[0].delivered
+
+
+async def test_a_prompt_that_waited_for_a_turn_of_the_hub_is_a_turn_of_its_own(lasting: Lasting) -> None:
     """Typed while the hub's turn runs, it goes into the agent's own queue; the hub's turn ends with its own words,
     and the typed one is told of afterwards, with its own answer."""
-    world = worlds(hooks=hooks)
-    async with world.connected() as connection:
-        await typed_meanwhile(world, connection, "typed meanwhile")
-        later = world.turn("typed meanwhile", origin="keyboard", literal=False)
-        assert isinstance(await later.play(connection), Completed)
-        assert later.text == "Echo: typed meanwhile"
+    world, connection = lasting
+    await typed_meanwhile(world, connection, "HELD alone", "typed meanwhile")
+    later = world.turn("typed meanwhile", origin="keyboard", literal=False)
+    assert isinstance(await later.play(connection), Completed)
+    assert later.text == "Echo: typed meanwhile"
 
 
-@HOOKS_FIRST
-async def test_prompts_that_waited_together_are_answered_in_one_turn(worlds: Any, hooks: bool) -> None:
+async def test_prompts_that_waited_together_are_answered_in_one_turn(lasting: Lasting) -> None:
     """The agent takes all that waits in its queue at once, and answers it in one: the first begins the turn, the
     others are told of in it, and the turn has the answer."""
-    world = worlds(hooks=hooks)
-    async with world.connected() as connection:
-        turn = await typed_meanwhile(world, connection, "alpha one", "beta two", "gamma three")
-        waited = world.turn("alpha one", origin="keyboard", literal=False)
-        assert isinstance(await waited.play(connection), Completed)
-        assert waited.typed_along == ["beta two", "gamma three"]
-        assert waited.text == "Echo: gamma three"
-        last = world.turn("once more")
-        assert isinstance(await last.play(connection), Completed)
-        assert last.text == "Echo: once more"
-    assert world.prompts() == ["hello", "HELD answer", "alpha one", "beta two", "gamma three", "once more"]
+    world, connection = lasting
+    before = len(world.prompts())
+    turn = await typed_meanwhile(world, connection, "HELD answer", "alpha one", "beta two", "gamma three")
+    waited = world.turn("alpha one", origin="keyboard", literal=False)
+    assert isinstance(await waited.play(connection), Completed)
+    assert waited.typed_along == ["beta two", "gamma three"]
+    assert waited.text == "Echo: gamma three"
+    last = world.turn("and again")
+    assert isinstance(await last.play(connection), Completed)
+    assert last.text == "Echo: and again"
+    assert world.prompts()[before:] == ["HELD answer", "alpha one", "beta two", "gamma three", "and again"]
     assert not [problem for one in (turn, waited, last) for problem in one.problems]
     assert turn.typed_along == last.typed_along == []
 
 
-@HOOKS_FIRST
-async def test_what_the_agent_takes_up_while_it_works_is_told_of_in_that_turn(worlds: Any, hooks: bool) -> None:
+async def test_what_the_agent_takes_up_while_it_works_is_told_of_in_that_turn(lasting: Lasting) -> None:
     """Typed while a tool runs, it is in the very next request of the hub's turn: the turn says so."""
-    world = worlds(hooks=hooks)
-    async with world.connected() as connection:
-        await world.turn("hello").play(connection)
-        os.mkfifo(gate := world.cwd / "gate")
-        turn = world.turn("GATE")
-        playing = asyncio.create_task(turn.play(connection))
-        await world.shows("cat gate")
-        await queued(world, "and mind this")
-        await asyncio.to_thread(gate.write_text, "opened")
-        assert isinstance(await playing, Completed)
-        assert turn.typed_along == ["and mind this"]
-        assert "and mind this" in turn.text  # which repeats what the model was told last
-        assert [one.status for one in turn.of(ToolFinished)] == ["ok"]
-        idle = FakeIdle(turn.next("").session)
-        async with watching(connection, idle):
-            await asyncio.sleep(1.0)  # nothing is told: that has no event
-        assert idle.prompts == []
+    world, connection = lasting
+    os.mkfifo(gate := world.cwd / "gate")
+    turn = world.turn("GATE")
+    playing = asyncio.create_task(turn.play(connection))
+    await world.shows("cat gate")
+    await queued(world, "and mind this")
+    await asyncio.to_thread(gate.write_text, "opened")
+    assert isinstance(await playing, Completed)
+    assert turn.typed_along == ["and mind this"]
+    assert "and mind this" in turn.text  # which repeats what the model was told last
+    assert [one.status for one in turn.of(ToolFinished)] == ["ok"]
+    await lasting.tells_of_nothing()
     assert not turn.problems
 
 
