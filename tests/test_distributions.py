@@ -65,8 +65,9 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Path]:
 def environment(wheels: dict[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of a new environment: hub and examples with all they need, plugins without."""
     home = tmp_path_factory.mktemp("clean")
-    venv.create(home, with_pip=True)
-    pip = (home / "bin/python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-compile")
+    venv.create(home)
+    into = ("--python", home / "bin/python", "--disable-pip-version-check")
+    pip = (sys.executable, "-m", "pip", *into, "install", "--quiet", "--no-compile")
     full = [wheels[project] for project in (ROOT, *EXAMPLES)]
     run(*pip, "--constraint", ROOT / "constraints.txt", *full, cwd=home)
     if PLUGINS:

@@ -48,7 +48,13 @@ def findings(visitor: Visitor) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "size"), [("light", DESK), ("dark", DESK), ("light", PHONE)], ids=["light", "dark", "phone"]
+    ("scheme", "size"),
+    [
+        pytest.param("light", DESK, id="light"),
+        pytest.param("dark", PHONE, id="dark phone"),
+        pytest.param("dark", DESK, marks=pytest.mark.full, id="dark"),
+        pytest.param("light", PHONE, marks=pytest.mark.full, id="phone"),
+    ],
 )
 def test_axe_finds_nothing(
     hub: HubProcess, visitors: Visitors, scheme: Literal["light", "dark"], size: ViewportSize
