@@ -10,6 +10,9 @@ from typing import Any, Final
 import httpx
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, ViewportSize, expect
 
+from hub.client.discover import Address
+from hub.client.tls import verification
+from hub.statedir import read_note
 from hub.testing.process import HubProcess
 
 DESK: Final = ViewportSize(width=1100, height=720)
@@ -171,18 +174,21 @@ class Visitors:
 
     def leave(self) -> None:
         """Everybody goes, and what they made too. Raises AssertionError where a browser complained of anything."""
-        for context in self._contexts:
+        gone, self.all = self.all, []
+        contexts, self._contexts = self._contexts, []
+        for context in contexts:
             context.close()
-        for hub in {id(visitor.hub): visitor.hub for visitor in self.all}.values():
+        for hub in {id(visitor.hub): visitor.hub for visitor in gone}.values():
             with client(hub) as http:
                 for session in http.get("/v1/sessions?limit=500").json():
                     http.delete(f"/v1/sessions/{session['id']}?force=true")
-        complaints = [complaint for visitor in self.all for complaint in visitor.complaints]
+        complaints = [complaint for visitor in gone for complaint in visitor.complaints]
         assert not complaints, "\n".join(complaints)
 
 
 def client(hub: HubProcess) -> httpx.Client:
     """A client of the hub beside the browser."""
-    return httpx.Client(
-        base_url=hub.url, headers={"Authorization": f"Bearer {hub.token}"}, trust_env=False, timeout=30
-    )
+    note = read_note(hub.state)
+    verify = verification(Address(url=hub.url, certificate=note.certificate if note else None))
+    headers = {"Authorization": f"Bearer {hub.token}"}
+    return httpx.Client(base_url=hub.url, headers=headers, trust_env=False, timeout=30, verify=verify)
