@@ -22,6 +22,13 @@ lease_s = 6.0
 [agents.echo]
 transport = "scripted"
 
+[agents.timed]
+transport = "scripted"
+policy = "timed"
+
+[policies.timed]
+ask_timeout_s = 600
+
 [agents.rehearsal]
 transport = "sdk"
 rehearsal = true

@@ -76,18 +76,18 @@ def test_without_a_network_nothing_is_lost(hub: HubProcess, visitors: Visitors) 
 
 
 def test_what_could_not_be_rendered_is_asked_for_again(hub: HubProcess, visitors: Visitors) -> None:
-    """The hub is busy, then nobody answers, while the stream goes on: the text stands there plain, and as Markdown
-    soon after."""
+    """The hub is asked too often, then busy, then nobody answers, while the stream goes on: the text stands there
+    plain, and as Markdown soon after."""
     me = visitors.come(hub)
-    me.expected.add("503")
+    me.expected.update({"429", "503"})
     me.hub_leaves = True
     refused: list[str] = []
 
     def refuse(route: Route) -> None:
         refused.append(route.request.url)
-        if len(refused) == 1:
-            route.fulfill(status=503)
-        elif len(refused) == 2:
+        if len(refused) <= 2:
+            route.fulfill(status=(429, 503)[len(refused) - 1])
+        elif len(refused) == 3:
             route.abort()
         else:
             route.continue_()
@@ -97,7 +97,7 @@ def test_what_could_not_be_rendered_is_asked_for_again(hub: HubProcess, visitors
     me.begin()
     me.play({"text": "* one\n* two"})
     expect(me.ended(1).locator(".markdown li")).to_have_text(["one", "two"])
-    assert len(refused) == 3
+    assert len(refused) == 4
 
 
 @pytest.mark.full

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Route, expect
+from playwright.sync_api import Request, Route, expect
 
 from hub.testing.process import HubProcess
 from tests.web.visitor import PHONE, Visitors, client
@@ -131,3 +131,48 @@ def test_the_same_message_from_two_tabs_attaches(hub: HubProcess, visitors: Visi
     late.open_asks.get_by_role("button", name="Allow once").click()
     late.ended()
     expect(late.page.locator("article.user")).to_have_count(1)
+
+
+def test_eight_tabs_of_one_browser_do_not_block_each_other(hub: HubProcess, visitors: Visitors) -> None:
+    """Browsers have six connections for one host. Seven tabs that nobody looks at have three streams between them;
+    the one that is looked at works, and each of the others has caught up when it is looked at."""
+    first = visitors.come(hub)
+    first.page.context.add_init_script(_HIDING)
+    streams: list[Request] = []
+
+    def begun(request: Request) -> None:
+        if request.resource_type == "eventsource":
+            streams.append(request)
+
+    tabs = [first, *(visitors.another_tab(first) for _ in range(7))]
+    for tab in tabs:
+        tab.page.on("request", begun)
+        tab.page.on("requestfailed", lambda one: streams.remove(one) if one in streams else None)
+    session = ""
+    for tab in tabs:
+        tab.open(session)
+        session = session or tab.begin()
+        if tab is not tabs[-1]:
+            tab.page.evaluate("window.hide(true)")
+    tabs[-1].say("who hears this?")
+    tabs[-1].ended(1)
+    assert len(streams) <= 4
+    tabs[-1].page.evaluate("window.hide(true)")
+    for tab in tabs[:-1]:
+        tab.page.evaluate("window.hide(false)")
+        expect(tab.ended(1).locator(".text")).to_contain_text("Echo: who hears this?")
+        tab.page.evaluate("window.hide(true)")
+    tabs[0].page.evaluate("window.hide(false)")
+    tabs[0].say("I do")
+    expect(tabs[0].ended(2).locator(".text")).to_contain_text("Echo: I do")
+
+
+# The tabs of a headless browser all believe that they are looked at.
+_HIDING = """
+let hidden = false;
+Object.defineProperty(document, "hidden", { get: () => hidden });
+window.hide = (value) => {
+  hidden = value;
+  document.dispatchEvent(new Event("visibilitychange"));
+};
+"""

@@ -24,13 +24,18 @@ def _photograph(visitor: Visitor) -> None:
 
 
 def test_the_tour_from_start_to_end(hub: HubProcess, visitors: Visitors) -> None:
-    """Help, a permission, a question, a failure that is tried again, and a slow answer that a reload and a second
-    device pick up in the middle; the second one stops it."""
+    """Help, a name for the session, a permission, a question, a failure that is tried again, and a slow answer
+    that a reload and a second device pick up in the middle; the second one stops it."""
     me = visitors.come(hub)
     me.open()
     session = me.begin("rehearsal")
     me.say("help")
     expect(me.ended(1).locator(".markdown li")).to_have_count(5)
+
+    me.page.get_by_role("button", name="Rename the session").click()
+    me.page.get_by_label("Name of the session").fill("A first look around")
+    me.page.get_by_role("button", name="Save").click()
+    expect(me.page.locator("#sessions .name")).to_have_text("A first look around")
 
     me.say("permission")
     card = me.open_asks

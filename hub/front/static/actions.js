@@ -2,7 +2,7 @@
 
 import { api, newKey, Problem } from "/api.js";
 import { draftOf, keepDraft } from "/drafts.js";
-import { changed, heard, notice, state } from "/state.js";
+import { changed, closeAsk, heard, notice, state } from "/state.js";
 import { $ } from "/dom.js";
 
 export async function attempt(work) {
@@ -18,7 +18,9 @@ export async function attempt(work) {
 }
 
 export function logIn() {
+  state.loggedOut = true;
   if (!$("login").open) $("login").showModal();
+  changed();
 }
 
 const once = new Map(); // what is under way, and the key that a repetition would have
@@ -53,6 +55,8 @@ export const resume = newAttempt("resume");
 
 export const interrupt = () => attempt(() => api.interrupt(state.id));
 
+export const rename = (id, title) => attempt(() => api.rename(id, title));
+
 export const takeBack = (message) => attempt(() => api.takeBack(state.id, message));
 
 export const change = (message, text) => attempt(() => api.editQueued(state.id, message, text));
@@ -63,6 +67,7 @@ export const goOn = () => attempt(() => api.resumeQueue(state.id));
 export async function answer(ask, reply) {
   try {
     await api.answer(ask, reply);
+    closeAsk(ask);
     return "";
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
@@ -74,11 +79,11 @@ export async function answer(ask, reply) {
 // Send what stands in the box. A box that changed meanwhile keeps what is new in it.
 export async function send(text, onBusy, literal) {
   const { id } = state;
-  if (!id || !text.trim() || state.sending) return;
+  if (!id || !text.trim() || state.sending.has(id)) return;
   const draft = draftOf(id);
   const { key } = draft.text === text ? draft : { key: newKey() };
   keepDraft(id, { text, key });
-  state.sending = true;
+  state.sending.add(id);
   changed();
   await attempt(async () => {
     try {
@@ -91,7 +96,7 @@ export async function send(text, onBusy, literal) {
       else notice("Another message came first: you see its answer. Yours is still in the box.");
     }
   });
-  state.sending = false;
+  state.sending.delete(id);
   if (!state.notice && state.connection === "lost") heard.wake();
   changed();
 }

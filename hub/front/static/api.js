@@ -14,7 +14,7 @@ let skew = 0; // the hub's clock minus ours, milliseconds
 
 export const hubNow = () => Date.now() + skew;
 
-export async function call(method, path, body, headers = {}) {
+export async function call(method, path, body, headers = {}, more = {}) {
   let response;
   let answer = null;
   try {
@@ -23,6 +23,7 @@ export async function call(method, path, body, headers = {}) {
       headers: { Accept: "application/json", ...(body && { "Content-Type": "application/json" }), ...headers },
       body: body && JSON.stringify(body),
       signal: AbortSignal.timeout(LONGEST_MS),
+      ...more,
     });
     if ((response.headers.get("content-type") ?? "").includes("json")) answer = await response.json();
   } catch {
@@ -30,7 +31,7 @@ export async function call(method, path, body, headers = {}) {
   }
   const date = Date.parse(response.headers.get("date") ?? "");
   if (date && Math.abs(date - Date.now() - skew) > 2000) skew = date - Date.now();
-  if (!response.ok) throw new Problem(response.status, answer ?? {});
+  if (!response.ok && response.type !== "opaqueredirect") throw new Problem(response.status, answer ?? {});
   return answer;
 }
 
@@ -43,7 +44,7 @@ const of = (id) => `/v1/sessions/${id}`;
 
 export const api = {
   agents: () => call("GET", "/v1/agents"),
-  sessions: () => call("GET", "/v1/sessions?limit=100"),
+  sessions: (limit) => call("GET", `/v1/sessions?limit=${limit}`),
   asks: () => call("GET", "/v1/asks?state=open"),
   session: (id) => call("GET", of(id)),
   create: (agent, key) => call("POST", "/v1/sessions", { agent }, { "Idempotency-Key": key }),
@@ -58,4 +59,5 @@ export const api = {
   screen: (id) => call("GET", `${of(id)}/screen`),
   output: (id, turn, tool) => call("GET", `${of(id)}/tools/${encodeURIComponent(tool)}/output?turn=${turn}`),
   render: (texts) => call("POST", "/v1/render", { texts }),
+  logIn: (token) => call("GET", `/?token=${encodeURIComponent(token)}`, null, {}, { redirect: "manual" }), // sets the cookie
 };

@@ -1,22 +1,26 @@
 // The page: what is known, kept up to date by one stream, drawn by the views. The hub is the truth.
 
 import { api, Problem } from "/api.js";
-import { logIn } from "/actions.js";
 import { $ } from "/dom.js";
 import { fillMissing } from "/rendered.js";
 import { Session } from "/session.js";
-import { changed, heard, notice, onChange, state } from "/state.js";
+import { shareStreams } from "/sharing.js";
+import { changed, closeAsk, heard, notice, onChange, state } from "/state.js";
 import { Stream } from "/stream.js";
 import { startKeys } from "/keys.js";
 import { startNotices } from "/notices.js";
 import { startComposer } from "/views/composer.js";
+import { startLogin } from "/views/login.js";
 import { startConversation } from "/views/conversation.js";
 import { startInbox } from "/views/inbox.js";
+import { startRename } from "/views/rename.js";
 import { startScreen } from "/views/screen.js";
 import { startSessions } from "/views/sessions.js";
 import { startHead } from "/views/head.js";
 
 const STALE_MS = 20_000; // the hub is never silent for longer; a page that slept does not know what it missed
+
+const MOST_LISTED = 500; // sessions that the hub gives at once
 
 const timers = {};
 function soon(name, work, ms) {
@@ -27,11 +31,14 @@ function soon(name, work, ms) {
 async function quietly(work) {
   try {
     await work();
+    Object.assign(state, { trouble: "", loggedOut: false });
     return true;
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    if (error.status === 401) logIn();
+    state.trouble = error.status ? error.message : "";
+    if (error.status === 401) state.loggedOut = true;
     else if (error.status) notice(error.message);
+    changed();
     return false;
   }
 }
@@ -39,7 +46,9 @@ async function quietly(work) {
 const loadAgents = async () => { state.agents = await api.agents(); changed(); };
 
 async function loadSessions() {
-  state.sessions = await api.sessions();
+  const { listed } = state;
+  state.sessions = await api.sessions(listed);
+  state.older = listed < MOST_LISTED && state.sessions.length === listed;
   const one = state.sessions.find((session) => session.id === state.session?.id);
   if (one) Object.assign(state.session.about, { title: one.title, archived: one.archived });
   changed();
@@ -66,6 +75,7 @@ const stream = new Stream(
     event(event) {
       state.asOf = Date.now();
       if (event.session_id !== state.session?.id) return;
+      if (event.type === "ask_settled" || event.type === "ask_withdrawn") closeAsk(event.ask_id);
       if (event.type === "gap") soon("session", refetch, 0);
       else if (state.session.apply(event)) changed();
     },
@@ -75,7 +85,8 @@ const stream = new Stream(
       if (hint.type === "ask" || hint.type === "hub") soon("asks", loadAsks, 30);
     },
     open() {
-      Object.assign(state, { connection: "open", asOf: Date.now() });
+      Object.assign(state, { connection: "open", asOf: Date.now(), trouble: "" });
+      unopened = 0;
       soon("sessions", loadSessions, 0);
       soon("asks", loadAsks, 0);
       if (!state.agents.length) soon("agents", loadAgents, 0);
@@ -93,10 +104,14 @@ const stream = new Stream(
   },
 );
 
+let unopened = 0; // streams that did not open, one after the other, though the hub answered
+
 // The stream could not even be opened: ask why. What the hub knows now replaces what we knew.
 async function reconnect() {
-  if (await quietly(state.id ? loadSession : loadAgents)) stream.open();
-  else stream.again();
+  if (!await quietly(state.id ? loadSession : loadAgents)) return stream.again();
+  unopened += 1;
+  if (unopened > 1) state.trouble = "The hub answers, but opens no stream for this page.";
+  stream.open();
 }
 
 // A gap: words that are no longer held. The whole session is read again.
@@ -118,23 +133,29 @@ function showWanted() {
   if (wanted !== state.id) show(/^ses_[0-9a-z]+$/.test(wanted) ? wanted : "");
 }
 
-$("login").addEventListener("close", () => {
-  const token = new FormData($("login").querySelector("form")).get("token");
-  if (token) location.replace(`/?token=${encodeURIComponent(token)}`);
-});
-
 const wake = () => {
   if (!document.hidden && (state.connection !== "open" || Date.now() - state.asOf > STALE_MS)) stream.soon();
 };
 heard.wake = wake;
+heard.more = () => {
+  state.listed = MOST_LISTED;
+  soon("sessions", loadSessions, 0);
+};
 window.addEventListener("online", () => stream.soon());
 window.addEventListener("offline", changed);
 window.addEventListener("pageshow", (event) => { if (event.persisted) stream.soon(); });
 document.addEventListener("visibilitychange", wake);
 window.addEventListener("hashchange", showWanted);
 
-for (const start of [startHead, startSessions, startConversation, startInbox, startComposer, startScreen, startNotices, startKeys]) {
+for (const start of [startHead, startSessions, startConversation, startInbox, startComposer, startScreen, startRename, startLogin, startNotices, startKeys]) {
   start(onChange);
 }
+shareStreams({
+  pause() {
+    stream.pause();
+    state.connection = "paused";
+  },
+  resume: () => stream.soon(),
+});
 quietly(loadAgents);
 show(/^#ses_[0-9a-z]+$/.test(location.hash) ? location.hash.slice(1) : "");

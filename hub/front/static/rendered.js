@@ -8,6 +8,7 @@ const trusted = (html) => (policy ? policy.createHTML(html) : html);
 const LONGEST = 60_000;
 const AT_ONCE = 400_000; // characters in one request: well below what the hub takes
 const KEPT = 2000;
+const REFUSED = new Set([400, 413, 422]); // of the text itself; anything else may pass
 const known = new Map();
 const LONGEST_PAUSE_MS = 30_000;
 let wanted = new Map();
@@ -30,7 +31,7 @@ function put(element, text) {
 }
 
 async function fetchAll() {
-  const asked = [...wanted];
+  const asked = [...wanted].reverse(); // the newest is what one looks at
   wanted = new Map();
   for (const part of parts(asked)) {
     await learn([...new Set(part.map(([, text]) => text))].filter((text) => !known.has(text)));
@@ -50,7 +51,7 @@ async function learn(texts) {
     texts.forEach((text, index) => known.set(text, html[index]));
     pause = 500;
   } catch (error) {
-    if (!(error.status >= 400 && error.status < 500) || error.status === 401) return;
+    if (!REFUSED.has(error.status)) return;
     if (texts.length === 1) known.set(texts[0], null); // refused as it is: it stays plain text
     else for (const text of texts) await learn([text]); // one that is refused costs the others nothing
   }

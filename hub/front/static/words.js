@@ -22,4 +22,11 @@ export const count = (number, one, many = `${one}s`) => `${number.toLocaleString
 
 export const clock = (at) => new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
+// The minute; with its day where that is another one.
+export function moment(at) {
+  const [then, today] = [new Date(at), new Date()];
+  const day = then.toDateString() === today.toDateString() ? {} : { day: "numeric", month: "short", ...(then.getFullYear() !== today.getFullYear() && { year: "numeric" }) };
+  return then.toLocaleString([], { hour: "numeric", minute: "2-digit", ...day });
+}
+
 export const nameOf = (session) => visible(session.title || `${session.agent}, ${new Date(session.created_at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}`);

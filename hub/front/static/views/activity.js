@@ -3,8 +3,8 @@
 import { button, h, keyed, setText } from "/dom.js";
 import { api, hubNow } from "/api.js";
 import { state } from "/state.js";
-import { count, duration, shown, visible } from "/words.js";
-import { diffOf } from "/views/diff.js";
+import { count, duration, visible } from "/words.js";
+import { inputOf } from "/views/call.js";
 
 const STATES = { starting: "starts", thinking: "thinks", retrying: "tries again", stalled: "is silent", resumed: "goes on" };
 
@@ -13,9 +13,16 @@ export function activityView(turn) {
   const elapsed = h("span", { class: "elapsed" });
   const tools = h("div", { class: "tools" });
   const element = h("details", { class: "activity" }, h("summary", {}, line, elapsed), tools);
+  let item = null;
+  const build = () => { // a long turn has thousands of tools: they are made when somebody looks
+    if (!element.open) return;
+    keyed(tools, item.blocks.filter((block) => block.kind === "tool").map((block) => [block.tool_id, block]), () => toolView(turn.turn_id));
+  };
+  element.addEventListener("toggle", build);
   return {
     element,
-    update(item) {
+    update(value) {
+      item = value;
       const blocks = item.blocks.filter((block) => block.kind === "tool");
       const running = item.status === "running";
       element.hidden = !running && !blocks.length;
@@ -25,7 +32,7 @@ export function activityView(turn) {
       if (running && item.started_at) elapsed.dataset.since = item.started_at;
       else delete elapsed.dataset.since;
       setText(elapsed, running ? since(item.started_at) : blocks.length ? ` · ${duration(item.stats.duration_ms)}` : "");
-      keyed(tools, blocks.map((block) => [block.tool_id, block]), () => toolView(turn.turn_id));
+      build();
     },
   };
 }
@@ -54,14 +61,23 @@ function toolView(turnId) {
   const facts = h("span", { class: "facts" });
   const body = h("div");
   const element = h("details", { class: "tool" }, h("summary", {}, mark, name, facts), body);
+  let tool = null;
+  let built = null;
+  const build = () => {
+    if (!element.open || built === tool) return;
+    built = tool;
+    body.replaceChildren(...inputOf(tool), outputOf(turnId, tool));
+  };
+  element.addEventListener("toggle", build);
   return {
     element,
-    update(tool) {
+    update(value) {
+      tool = value;
       element.className = `tool ${tool.status}${tool.parent_id ? " nested" : ""}`;
       setText(mark, MARKS[tool.status] ?? "·");
       setText(name, visible(tool.name));
       setText(facts, [tool.status, duration(tool.duration_ms), gist(tool.input)].filter(Boolean).join(" · "));
-      body.replaceChildren(diffOf(tool) ?? h("pre", { tabindex: "0", "aria-label": "Input" }, shown(tool.input)), outputOf(turnId, tool));
+      build();
     },
   };
 }

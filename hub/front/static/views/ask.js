@@ -4,12 +4,12 @@
 import { answer } from "/actions.js";
 import { hubNow } from "/api.js";
 import { button, h, setText } from "/dom.js";
-import { shown, visible } from "/words.js";
-import { diffOf } from "/views/diff.js";
+import { visible } from "/words.js";
+import { inputOf } from "/views/call.js";
 import { questionForm } from "/views/question.js";
 
 export function askView() {
-  const element = h("div", { class: "ask", role: "group" });
+  const element = h("div", { class: "ask", role: "group", tabindex: "-1" });
   let drawn = "";
   return {
     element,
@@ -19,7 +19,9 @@ export function askView() {
       element.className = `ask ${ask.state}`;
       element.setAttribute("aria-label", ask.kind === "permission" ? `Permission: ${visible(ask.tool)}` : "Question");
       element.dataset.ask = ask.id;
+      const held = element.contains(document.activeElement);
       element.replaceChildren(...(ask.state === "open" ? openCard(ask) : [settledLine(ask)]));
+      if (held) element.focus({ preventScroll: true }); // who answered by the keyboard is not thrown to the top of the page
     },
   };
 }
@@ -35,13 +37,10 @@ function openCard(ask) {
   const head = h("header", {}, h("strong", {}, ask.kind === "permission" ? `${visible(ask.tool)} wants to run` : "The agent asks"), countdown(ask));
   const about = [ask.danger && h("p", { class: "danger" }, visible(ask.danger)), ask.rationale && h("p", { class: "facts" }, visible(ask.rationale))];
   const body = ask.refuses.includes("answer")
-    ? [what(ask), h("p", { class: "hint" }, "This has to be answered where the agent itself asks it: in its own terminal.")]
+    ? [...inputOf(ask), h("p", { class: "hint" }, "This has to be answered where the agent itself asks it: in its own terminal.")]
     : ask.kind === "permission" ? permission(ask, give, say) : [questionForm(ask, give, say)];
   return [head, ...about.filter(Boolean), ...body, problem];
 }
-
-const what = (ask) => diffOf({ name: ask.tool, input: ask.input })
-  ?? h("pre", { tabindex: "0", "aria-label": "What it is about" }, visible(ask.subject) || shown(ask.input));
 
 function permission(ask, give, say) {
   const words = h("input", { "aria-label": "Words to the agent, when you deny", placeholder: "When you deny: what to do instead" });
@@ -62,7 +61,7 @@ function permission(ask, give, say) {
     if (!box.hidden) box.focus();
   }, { "aria-expanded": "false" });
   return [
-    what(ask), box,
+    ...inputOf(ask), box,
     h("div", { class: "row" }, button("Allow once", allow("once"), { class: "main" }), button("Allow for the session", allow("session")),
       !ask.refuses.includes("input") && edit),
     h("div", { class: "row" }, !ask.refuses.includes("message") && words, button("Deny", deny, { class: "deny" })),

@@ -3,7 +3,7 @@
 import { send } from "/actions.js";
 import { newKey } from "/api.js";
 import { $, setText } from "/dom.js";
-import { draftOf, keepDraft } from "/drafts.js";
+import { draftOf, followDrafts, keepDraft } from "/drafts.js";
 import { state } from "/state.js";
 import { toEnd } from "/views/conversation.js";
 
@@ -26,22 +26,28 @@ export function startComposer(onChange) {
     form.requestSubmit();
   });
   form.on_busy.addEventListener("change", () => draw(state));
+  followDrafts((id, before, now) => {
+    if (id === shown && form.text.value === before) form.text.value = now;
+  });
   onChange(draw);
 }
 
-function draw({ id, session, sending, agents }) {
+function draw({ id, session, missing, sending, agents }) {
   const form = $("send");
-  form.hidden = !id;
   if (shown !== id) {
     shown = id;
     form.text.value = id ? draftOf(id).text : "";
     form.command.checked = false;
   }
+  form.hidden = !id || Boolean(missing && !form.text.value); // words for a session that is gone can still be copied
   const busy = Boolean(session?.turn);
   $("busy").hidden = !busy;
   const agent = agents.find((one) => one.name === session?.about.agent);
-  form.on_busy.querySelector("[value=steer]").hidden = !agent?.capabilities.includes("steer");
+  const steer = form.on_busy.querySelector("[value=steer]");
+  steer.hidden = steer.disabled = !agent?.capabilities.includes("steer");
+  if (steer.disabled && form.on_busy.value === "steer") form.on_busy.value = "queue";
   const button = form.querySelector("button");
-  setText(button, sending ? "Sending" : busy ? LABELS[form.on_busy.value] : "Send");
-  button.disabled = sending || !session;
+  const underWay = sending.has(id);
+  setText(button, underWay ? "Sending" : busy ? LABELS[form.on_busy.value] : "Send");
+  button.disabled = underWay || !session;
 }

@@ -3,19 +3,24 @@
 import { resume, retry } from "/actions.js";
 import { $, button, growText, h, keyed, setText } from "/dom.js";
 import { state } from "/state.js";
-import { visible } from "/words.js";
+import { count, moment, visible } from "/words.js";
 import { queuedView, standsView } from "/views/queue.js";
 import { turnView } from "/views/turn.js";
 
 const NEAR = 60;
+const PART = 200; // items that are drawn at first, and with each look further back: drawing thousands takes many seconds
 let atEnd = true;
 let shown = "";
+let from = null; // the first item that is drawn
 
 export function startConversation(onChange) {
   const items = $("items");
   items.addEventListener("scroll", () => {
     atEnd = items.scrollHeight - items.scrollTop - items.clientHeight < NEAR;
+    $("to-end").hidden = atEnd;
+    if (from && items.scrollTop < NEAR) drawEarlier();
   }, { passive: true });
+  $("to-end").addEventListener("click", () => { toEnd(); items.focus(); });
   new ResizeObserver(stay).observe(items);
   new MutationObserver(stay).observe(items, { childList: true, characterData: true, subtree: true });
   onChange(draw);
@@ -27,7 +32,33 @@ function stay() {
 
 export function toEnd() {
   atEnd = true;
+  $("to-end").hidden = true;
   stay();
+}
+
+// What stands on the screen stays where it is.
+function drawEarlier() {
+  const items = $("items");
+  const below = items.scrollHeight - items.scrollTop;
+  atEnd = false;
+  from = Math.max(0, from - PART);
+  draw(state);
+  items.scrollTop = items.scrollHeight - below;
+}
+
+function earlierView() {
+  const more = button("", drawEarlier);
+  return {
+    element: h("p", { class: "row" }, more),
+    update: ({ number }) => setText(more, `Show what came before (${count(number, "item")})`),
+  };
+}
+
+// The first item to draw: it stays while one reads; at the end of a conversation that grows it moves along.
+function firstOf(number) {
+  from ??= Math.max(0, number - PART);
+  if (atEnd && number - from > 2 * PART) from = number - PART;
+  return from;
 }
 
 function keyOf(item, index) {
@@ -38,6 +69,7 @@ function keyOf(item, index) {
 function make(item) {
   if (item.kind === "user") return userView(item);
   if (item.kind === "assistant") return turnView(item);
+  if (item.kind === "earlier") return earlierView();
   if (item.kind === "queued") return queuedView(item);
   if (item.kind === "stands") return standsView();
   if (item.kind === "retry") return retryView();
@@ -48,7 +80,8 @@ function draw({ session, id, missing }) {
   const items = $("items");
   if (shown !== id) {
     shown = id;
-    atEnd = true;
+    from = null;
+    toEnd();
   }
   items.toggleAttribute("aria-busy", Boolean(id) && !session && !missing);
   if (!session) {
@@ -56,7 +89,9 @@ function draw({ session, id, missing }) {
     return;
   }
   const all = session.items();
-  const entries = all.map((item, index) => [`${session.id} ${keyOf(item, index)}`, item]);
+  const first = firstOf(all.length);
+  const entries = all.slice(first).map((item, index) => [`${session.id} ${keyOf(item, first + index)}`, item]);
+  if (first) entries.unshift([`earlier ${session.id}`, { kind: "earlier", number: first }]);
   for (const message of session.queue) entries.push([`queued ${message.message_id}`, message]);
   if (session.queue.length && !session.turn) entries.push([`stands ${session.id}`, STANDS]);
   if (session.retryable) entries.push([`retry ${session.id}`, { kind: "retry", began: session.began }]);
@@ -88,7 +123,7 @@ function userView() {
     update(item) {
       growText(text, visible(item.text));
       const { delivery } = item;
-      const words = [ORIGINS[item.origin], delivery && (VERDICTS[delivery.verdict] ?? delivery.verdict),
+      const words = [item.at && moment(item.at), ORIGINS[item.origin], delivery && (VERDICTS[delivery.verdict] ?? delivery.verdict),
         delivery?.proof && `shown by ${delivery.proof}`, delivery?.detail && visible(delivery.detail)];
       setText(facts, words.filter(Boolean).join(" · "));
       facts.className = `facts ${delivery?.verdict ?? ""}`;

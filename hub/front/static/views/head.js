@@ -5,22 +5,41 @@ import { $, setText } from "/dom.js";
 import { clock, nameOf } from "/words.js";
 import { notice } from "/state.js";
 
+const NARROW = window.matchMedia("(max-width: 48rem)"); // as in base.css: lists lie over the conversation
+
+export const narrow = () => NARROW.matches;
+
+// Whether there was something to close.
 export function closeNav() {
-  document.body.classList.remove("nav-open");
-  $("nav-open").setAttribute("aria-expanded", "false");
+  if (!setNav(false)) return false;
+  if (narrow()) $("nav-open").focus();
+  return true;
 }
 
-function openNav() {
-  const open = document.body.classList.toggle("nav-open");
+function setNav(open) {
+  const was = document.body.classList.contains("nav-open");
+  document.body.classList.toggle("nav-open", open);
   $("nav-open").setAttribute("aria-expanded", String(open));
-  if (open) $("new").agent.focus();
+  return was;
+}
+
+function openNav(event) {
+  event.stopPropagation();
+  if (!setNav(true)) $("new").agent.focus();
+}
+
+function tappedBeside({ target }) {
+  if (narrow() && !$("nav").contains(target) && !$("inbox").contains(target)) setNav(false);
 }
 
 export function startHead(onChange) {
   $("nav-open").addEventListener("click", openNav);
   $("interrupt").addEventListener("click", interrupt);
   $("notice").querySelector("button").addEventListener("click", () => notice(""));
-  window.addEventListener("hashchange", closeNav);
+  document.addEventListener("click", tappedBeside);
+  NARROW.addEventListener("change", () => setNav(false));
+  window.addEventListener("hashchange", () => setNav(false));
+  document.querySelector("main").addEventListener("focusin", () => { if (narrow()) setNav(false); }); // a list that lies over it
   onChange(draw);
 }
 
@@ -37,11 +56,12 @@ function draw(state) {
   const lost = state.connection === "lost";
   $("connection").hidden = !lost;
   document.body.classList.toggle("lost", lost);
-  if (lost) setText($("connection"), lostWords(state));
+  if (lost) setText($("connection-words"), lostWords(state));
+  $("login-open").hidden = !state.loggedOut;
 }
 
-function lostWords({ asOf }) {
-  const why = navigator.onLine ? "The hub does not answer." : "This device is offline.";
+function lostWords({ asOf, trouble, loggedOut }) {
+  const why = !navigator.onLine ? "This device is offline." : loggedOut ? "The hub does not take this page's token." : trouble || "The hub does not answer.";
   const what = asOf ? ` What you see was so at ${clock(asOf)}; the agent may have gone on since.` : "";
   return `${why}${what} It is tried again by itself.`;
 }

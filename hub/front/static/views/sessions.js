@@ -2,6 +2,7 @@
 
 import { create } from "/actions.js";
 import { $, h, keyed, setText } from "/dom.js";
+import { heard } from "/state.js";
 import { count, nameOf } from "/words.js";
 
 let agents = null;
@@ -12,6 +13,7 @@ export function startSessions(onChange) {
     create($("new").agent.value);
   });
   $("new").agent.addEventListener("change", sayReason);
+  $("sessions-more").addEventListener("click", () => heard.more());
   onChange(draw);
 }
 
@@ -28,6 +30,7 @@ function draw(state) {
     sayReason();
   }
   keyed($("sessions"), state.sessions.map((session) => [session.id, session]), sessionView);
+  $("sessions-more").hidden = !state.older;
   for (const link of $("sessions").querySelectorAll("a")) {
     if (link.hash === `#${state.id}`) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
