@@ -15,7 +15,7 @@ def claude_environment(model_url: str, home: Path, *, key: str = API_KEY) -> dic
 
     ``home`` (made, 0700) becomes its HOME and, in ``home/.claude``, its configuration, with the onboarding
     done, so that it asks nothing and calls nobody but the model. Its runtime collects garbage when there is
-    need, not by the clock, and compiles for a short life, which saves a quarter of its work. Give the variables
+    need, not by the clock, and compiles for a short life, which saves work. Give the variables
     to the agent beside an otherwise empty environment, or as the option ``env`` of an agent.
     """
     config = home / ".claude"
