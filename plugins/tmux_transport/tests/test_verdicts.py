@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from turnhub_tmux.bridge.facts import StopFailed, Stopped
 from turnhub_tmux.panes.pane import Look, PaneRef
@@ -12,7 +13,9 @@ from turnhub_tmux.reading import answer_on
 from turnhub_tmux.screen.manifest import Manifest
 from turnhub_tmux.screen.reader import read
 from turnhub_tmux.screen.types import Composer, Screen
+from turnhub_tmux.story import Story
 from turnhub_tmux.transcript import facts as rows
+from turnhub_tmux.transcript.rows import facts
 from turnhub_tmux.typist import SEEN, Seen
 from turnhub_tmux.verdicts import LONG_REST_S, REST_S, TELL_S, Signs, ending
 
@@ -103,6 +106,48 @@ def test_abnormal_ends_are_told_as_they_are() -> None:
     assert found.code == "agent_dead"
 
 
+@pytest.mark.parametrize(
+    ("kind", "words", "code", "hint"),
+    [
+        ("max_output_tokens", "API Error: it exceeded the maximum.", "token_cap", ""),
+        ("authentication_failed", "Invalid API key · Fix external API key", "agent_unavailable", "/login"),
+        ("rate_limit", "API Error: Request rejected (429) · slow down", "agent_error", "Wait a while"),
+        ("invalid_request", "Prompt is too long", "agent_error", "/compact"),
+        ("server_error", "API Error: 529", "agent_error", ""),
+    ],
+)
+def test_an_error_of_the_model_has_its_code_whoever_tells_it(kind: str, words: str, code: str, hint: str) -> None:
+    """By its hook, or by its transcript alone: the same failure, in the agent's words, with what mends it."""
+    signs, story = Signs(), Story()
+    signs.hear(StopFailed(error=kind, last_message=words), AT)
+    row = {
+        "type": "assistant",
+        "isApiErrorMessage": True,
+        "error": kind,
+        "message": {"id": "m", "content": [{"type": "text", "text": words}]},
+    }
+    for fact in facts(msgspec.json.encode(row)):
+        story.read(fact, live=True)
+    found = judged(signs)
+    assert isinstance(found, Failed)
+    assert found.code == code
+    assert found.message is not None
+    assert found.message.startswith(words.rstrip("."))
+    assert hint in found.message
+    assert story.error == found
+
+
+def test_words_that_stand_in_the_composer_again_were_interrupted(sight: Callable[[str], Sight]) -> None:
+    """Escape before the agent has shown anything: nobody tells of it. Only once it was seen at work, and rests."""
+    signs = Signs(put_back=True)
+    signs.look(sight("w200-idle"), AT)
+    assert judged(signs, AT + REST_S) is None
+    signs.look(sight("w200-busy"), AT)
+    signs.look(sight("w200-idle"), AT)
+    assert judged(signs, AT + REST_S - 0.1) is None
+    assert judged(signs, AT + REST_S) == Interrupted(by="keyboard")
+
+
 def test_rest_on_the_screen_counts_where_nobody_else_tells(sight: Callable[[str], Sight]) -> None:
     """Of a foreign agent soon; of one that should have told late, and as incomplete; with its error, as that. An
     agent at work is not at rest."""
@@ -114,7 +159,8 @@ def test_rest_on_the_screen_counts_where_nobody_else_tells(sight: Callable[[str]
     found = judged(signs, AT + LONG_REST_S)
     assert isinstance(found, Failed)
     assert found.code == "incomplete"
-    assert judged(signs, AT + TELL_S, error="bad") == Failed(code="agent_error", message="bad")
+    bad = Failed(code="agent_error", message="bad")
+    assert judged(signs, AT + TELL_S, error=bad) == bad
     signs.look(sight("w200-busy"), AT + 1)
     assert judged(signs, AT + 60) is None
     signs.look(sight("w200-perm-bash"), AT + 1)

@@ -12,11 +12,12 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET, Struct
 
-from hub import AnyEvent, Text, TextDelta, ToolFinished, ToolStarted, Usage, digest_of
+from hub import AnyEvent, Failed, Text, TextDelta, ToolFinished, ToolStarted, Usage, digest_of
 from turnhub_tmux.bridge.display import Display
 from turnhub_tmux.bridge.facts import BatchDone, Displayed, Fact, ToolDone, ToolFailed, ToolStarting
 from turnhub_tmux.digest import words
-from turnhub_tmux.transcript.facts import Result, RowFact, Said, Spent, Used
+from turnhub_tmux.failures import failure
+from turnhub_tmux.transcript.facts import Result, RowFact, Said, Spent, Thought, Used
 
 ToolStatus: TypeAlias = Literal["ok", "error", "denied", "interrupted", "unknown"]
 
@@ -45,9 +46,11 @@ class Story:
         self._results: dict[str, Result] = {}
         self._usage: dict[str, Usage] = {}
         self._next = 0
-        self.error: str | None = None
+        self.error: Failed | None = None
         self.silent = False
         """Whether the model has said nothing to the last result of a tool that the transcript has."""
+        self.reasoned = False
+        """Whether it has reasoned since."""
         for event in shown:
             self._recall(event)
 
@@ -120,9 +123,11 @@ class Story:
             return events
         if isinstance(fact, Result) or (isinstance(fact, Said) and fact.text.strip()):
             self.silent = isinstance(fact, Result)
+            self.reasoned = False
+        self.reasoned = self.reasoned or isinstance(fact, Thought)
         match fact:
             case Said(error=True):
-                self.error = fact.text
+                self.error = failure(fact.kind, fact.text)
             case Said() if live:
                 events = self._say(fact.text)
             case Said():

@@ -31,9 +31,10 @@ from turnhub_tmux.handing import Handing, words_of
 from turnhub_tmux.history import History, Typed
 from turnhub_tmux.joining import Joining
 from turnhub_tmux.reading import answer_on
+from turnhub_tmux.retrying import Retries
 from turnhub_tmux.senses import Item, Senses, Wanted
 from turnhub_tmux.steering import Steering
-from turnhub_tmux.stopping import give_back, stop, take_back
+from turnhub_tmux.stopping import give_back, is_of, stop, take_back
 from turnhub_tmux.story import Story
 from turnhub_tmux.traces import plain
 from turnhub_tmux.transcript.facts import Absorbed, CommandSaid, Prompt, Result, RowFact, key_of
@@ -87,6 +88,7 @@ class Run:
         self._handing = Handing(turn, typist, senses, history, look=self._look, asking=lambda: self._asker.waiting)
         self._sight: Sight | None = None
         self._shown = Shown()
+        self._retries = Retries()
         self._stopped: Sequence[str] = ()
         self._asker: Asker
 
@@ -118,7 +120,7 @@ class Run:
             if handed is not None:
                 return handed
         self._at_work(self)
-        self._signs.alive_at = self._clock()
+        self._signs.alive_at, self._signs.worked = self._clock(), False
         self._signs.command = is_command(turn.message)
         while True:
             found = await self._step()
@@ -154,6 +156,7 @@ class Run:
             case Sight():
                 self._signs.look(item, now)
                 self._look(item)
+                await self._tell_retry(item)
             case Fact():
                 await self._hear(item, now)
             case RowFact():
@@ -254,6 +257,12 @@ class Run:
         if first and self._adopted:
             self._asker.settle_what_is_gone(self._results)
 
+    async def _tell_retry(self, sight: Sight) -> None:
+        seen = seen_in(sight)
+        news = None if seen is None else self._retries.look(seen.screen, seen.manifest)
+        if news is not None:
+            await self._turn.emit(news)
+
     @property
     def _adopted(self) -> bool:
         return self._turn.adopted
@@ -262,6 +271,7 @@ class Run:
 
     def _judged(self) -> Ending | None:
         self._signs.command = self._signs.command and not self._story.begun
+        self._signs.put_back = not self._story.begun and self._is_put_back()
         return ending(
             self._signs,
             self._clock(),
@@ -271,6 +281,10 @@ class Run:
             error=self._story.error,
             joining=bool(self._joining),
         )
+
+    def _is_put_back(self) -> bool:
+        sight = self._sight
+        return sight is not None and sight.draft_whole and is_of(sight.draft, [self._whose.words])
 
     def _stalled(self) -> bool:
         if self._asker.waiting:
@@ -315,7 +329,9 @@ class Run:
         for event in self._story.reconcile("interrupted" if isinstance(found, Interrupted) else "unknown"):
             if whole or not (isinstance(event, Text) and event.partial):
                 await self._turn.emit(event)
-        if found == Completed() and self._story.silent:
+        if found == Completed() and self._story.reasoned and (self._story.silent or not self._story.begun):
+            found = Failed(code="reasoning_only")
+        elif found == Completed() and self._story.silent:
             found = Failed(code="empty_response", message=_SILENT)
         return msgspec.structs.replace(found, usage=self._story.usage)
 

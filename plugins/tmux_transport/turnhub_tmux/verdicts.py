@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from hub import Completed, Ending, Failed, Interrupted, Sight
 from turnhub_tmux.bridge.facts import Fact, StopFailed, Stopped
+from turnhub_tmux.failures import failure
 from turnhub_tmux.transcript import facts as rows
 from turnhub_tmux.typist import seen_in
 
@@ -23,15 +24,18 @@ _AT_REST: Final = "The agent came to rest without saying that it is done. What c
 
 class Signs(Struct):
     """What speaks for the turn's end; times are seconds of the loop's clock. ``command``: the message is a command
-    of the agent's own, in which its model has had no part so far."""
+    of the agent's own, in which its model has had no part so far; ``put_back``: nothing was shown, and the message
+    stands in the composer again, as after Escape at the keyboard; ``worked``: the agent was seen at work on it."""
 
     queued: bool = False
     command: bool = False
     stopped: float | None = None
     over: float | None = None
-    failed: str | None = None
+    failed: Failed | None = None
     blocked: rows.Blocked | None = None
     broken_off: bool = False
+    put_back: bool = False
+    worked: bool = False
     refused: bool = False
     dead: int = 0
     at_work: bool = False
@@ -46,7 +50,7 @@ class Signs(Struct):
             case Stopped() if fact.agent is None and not fact.late:
                 self.stopped = now
             case StopFailed() if fact.agent is None and not fact.late:
-                self.failed = fact.last_message or fact.detail or fact.error
+                self.failed = failure(fact.error, fact.last_message or fact.detail or fact.error)
             case rows.TurnOver() if not fact.aside:
                 self.over = now
             case rows.Blocked():
@@ -64,6 +68,7 @@ class Signs(Struct):
         seen = seen_in(sight)
         shown = seen.screen.rows if seen is not None else ()
         self.at_work = seen is not None and seen.screen.state in ("busy", "waiting")
+        self.worked |= self.at_work
         rests = seen is not None and (seen.screen.state == "ready" or (self.command and seen.screen.panel))
         if not rests or shown != self.screen:
             self.rest_since = None
@@ -82,7 +87,14 @@ class Signs(Struct):
 
 
 def ending(
-    signs: Signs, now: float, *, told: bool, hooked: bool, written: bool, error: str | None, joining: bool = False
+    signs: Signs,
+    now: float,
+    *,
+    told: bool,
+    hooked: bool,
+    written: bool,
+    error: Failed | None,
+    joining: bool = False,
 ) -> Ending | None:
     """How the turn has ended; None while it goes on. ``told``: nothing that was begun to be told is outstanding;
     ``hooked``, ``written``: whether hooks and a transcript tell of this agent; ``error``: what the transcript says
@@ -108,7 +120,7 @@ def _said(signs: Signs) -> Ending | None:
     if signs.dead >= 2:
         return Failed(code="agent_dead", message=_DEAD)
     if signs.failed is not None:
-        return Failed(code="agent_error", message=signs.failed)
+        return signs.failed
     if signs.blocked is not None:
         return Failed(code="agent_error" if signs.blocked.kept else "not_delivered", message=signs.blocked.text)
     if signs.refused:  # a "no" at the keyboard ends the agent's turn
@@ -116,10 +128,12 @@ def _said(signs: Signs) -> Ending | None:
     return Interrupted(by="keyboard") if signs.broken_off else None
 
 
-def _by_rest(signs: Signs, now: float, *, foreign: bool, error: str | None) -> Ending | None:
+def _by_rest(signs: Signs, now: float, *, foreign: bool, error: Failed | None) -> Ending | None:
     rested = signs.rested(now)
     if error is not None and rested >= TELL_S:
-        return Failed(code="agent_error", message=error)
+        return error
+    if signs.put_back and signs.worked and rested >= REST_S:
+        return Interrupted(by="keyboard")
     if foreign and rested >= REST_S:
         return Completed()
     if rested >= LONG_REST_S:

@@ -51,6 +51,7 @@ class BusyLook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     below: tuple[str, ...] = ()
     above: tuple[str, ...] = ()
+    retrying: tuple[str, ...] = ()
 
 
 class QueueLook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -152,6 +153,11 @@ class Manifest:
     def busy_below(self) -> Patterns:
         """Rows under the composer that say: working."""
         return Patterns(self.look.busy.below)
+
+    @cached_property
+    def retrying(self) -> Patterns:
+        """The words behind a mark at the left edge that say: its model is tried again."""
+        return Patterns(self.look.busy.retrying)
 
     @cached_property
     def busy_above(self) -> Patterns:

@@ -50,13 +50,14 @@ def key_of(words: Prompt | Absorbed) -> str:
 
 class Said(RowFact, frozen=True, kw_only=True):
     """A block of the agent's text. ``message_id`` and ``block`` place it; ``cut``: it was broken off. ``error``:
-    it is no answer but the agent's word for what went wrong with its model."""
+    it is no answer but the agent's word for what went wrong with its model, and ``kind`` its name for that."""
 
     message_id: str
     block: int | None
     text: str
     cut: bool = False
     error: bool = False
+    kind: str = ""
 
 
 class Thought(RowFact, frozen=True, kw_only=True):

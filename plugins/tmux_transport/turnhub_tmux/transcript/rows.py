@@ -115,13 +115,14 @@ def _result(row: Row, block: Row) -> Result:
 def _assistant(row: Row) -> Iterator[RowFact]:
     message = _object(row, "message")
     message_id, error = _text(message, "id"), row.get("isApiErrorMessage") is True
+    kind = _text(row, "error") if error else ""
     first, cut = _number(row, "apiBlockIndex"), row.get("isAbortedMidStream") is True
     for number, block in enumerate(_blocks(message.get("content"))):
         place = None if first is None else first + number
         match block.get("type"):
             case "text":
                 text = _text(block, "text")
-                yield Said(message_id=message_id, block=place, text=text, cut=cut, error=error)
+                yield Said(message_id=message_id, block=place, text=text, cut=cut, error=error, kind=kind)
             case "thinking":
                 yield Thought(message_id=message_id, block=place, text=_text(block, "thinking"), cut=cut)
             case "tool_use" if _text(block, "id"):
