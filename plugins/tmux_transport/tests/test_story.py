@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from turnhub_tmux.bridge.facts import BatchDone, Displayed, ToolDone, ToolResult, ToolStarting
 from turnhub_tmux.story import Story
 from turnhub_tmux.transcript.facts import Result, Said, Spent, Used
@@ -130,6 +131,22 @@ def test_a_call_that_was_not_allowed_to_run_is_denied() -> None:
     (event,) = story.hear(BatchDone(results=(result,)))
     assert isinstance(event, ToolFinished)
     assert event.status == "denied"
+
+
+@pytest.mark.parametrize("sure", [True, False])
+def test_a_text_that_the_transcript_does_not_have_was_broken_off(sure: bool) -> None:
+    """Told for good is what the transcript has, or what a tool follows; where that is not read to the end, all."""
+    story = Story()
+    pieces = [("m1", "half of"), ("m2", "whole"), ("m3", "with a tool")]
+    for name, text in pieces:
+        told = story.hear(piece(0, text, final=True, message=name), written=True)
+        assert [type(event) for event in told] == [TextDelta]
+    assert story.read(said("whole"), live=False) == [Text(block=1, text="whole")]
+    first, second = story.hear(ToolStarting(tool_use_id="a", name="Bash", input={}), written=True)
+    assert first == Text(block=2, text="with a tool")
+    assert isinstance(second, ToolStarted)
+    story.hear(ToolDone(tool_use_id="a", name="Bash", input={}), written=True)
+    assert story.reconcile(sure=sure) == ([] if sure else [Text(block=0, text="half of")])
 
 
 def test_an_adopted_turn_tells_nothing_again() -> None:

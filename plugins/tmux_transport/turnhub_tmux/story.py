@@ -36,6 +36,7 @@ class Story:
     def __init__(self, shown: Iterable[object] = ()) -> None:
         self._display = Display()
         self._messages: dict[str, _Shown] = {}
+        self._held: list[_Shown] = []
         self._told: Counter[str] = Counter()
         self._rows: dict[str, list[str]] = {}
         self._started: set[str] = set()
@@ -68,13 +69,18 @@ class Story:
 
     # What hooks tell
 
-    def hear(self, fact: Fact) -> list[AnyEvent]:
-        """The events in a fact of the bridge."""
+    def hear(self, fact: Fact, *, written: bool = False) -> list[AnyEvent]:
+        """The events in a fact of the bridge. ``written``: the transcript tells, too. Then a text is told for good
+        only once that has it, or a tool follows it: of an answer that broke off, and is given anew, the hooks tell
+        an end as well."""
         match fact:
             case Displayed() if fact.agent is None:
-                return self._displayed(fact)
+                return self._displayed(fact, written=written)
             case ToolStarting():
-                return self._start(fact.tool_use_id, fact.name, fact.input)
+                last = [self._held.pop()] if self._held and fact.agent is None else []
+                return [event for one in last for event in self._final(one)] + self._start(
+                    fact.tool_use_id, fact.name, fact.input
+                )
             case ToolDone():
                 return self._finish(fact.tool_use_id, "ok", (fact.name, fact.input), fact.output, fact.duration_ms)
             case ToolFailed():
@@ -92,7 +98,7 @@ class Story:
             case _:
                 return []
 
-    def _displayed(self, piece: Displayed) -> list[AnyEvent]:
+    def _displayed(self, piece: Displayed, *, written: bool) -> list[AnyEvent]:
         message = self._messages.get(piece.message_id)
         if message is None:
             message = self._messages[piece.message_id] = _Shown(self.block())
@@ -102,15 +108,21 @@ class Story:
         message.text += new
         events: list[AnyEvent] = [TextDelta(block=message.block, text=new)] if new else []
         if self._display.whole(piece.message_id):
-            events += self._close(message)
+            events += self._close(message, written=written)
         return events
 
-    def _close(self, message: _Shown) -> list[AnyEvent]:
+    def _close(self, message: _Shown, *, written: bool) -> list[AnyEvent]:
         message.whole = True
         if not message.text:
             return []
+        if written and not any(_same("".join(texts), message.text) for texts in self._rows.values()):
+            self._held.append(message)
+            return []
+        return self._final(message)
+
+    def _final(self, message: _Shown, *, cut: bool = False) -> list[AnyEvent]:
         self._told[message.text.strip()] += 1
-        return [Text(block=message.block, text=message.text)]
+        return [Text(block=message.block, text=message.text, partial=cut)]
 
     # What the transcript tells
 
@@ -132,6 +144,7 @@ class Story:
                 events = self._say(fact.text)
             case Said():
                 self._rows.setdefault(fact.message_id, []).append(fact.text)
+                events = self._confirmed("".join(self._rows[fact.message_id]), cut=fact.cut)
             case Used():
                 self._used[fact.tool_use_id] = self._calls[fact.tool_use_id] = fact
                 self._rows.setdefault(fact.message_id, [])
@@ -143,6 +156,14 @@ class Story:
             case _:
                 pass
         return events
+
+    def _confirmed(self, text: str, *, cut: bool) -> list[AnyEvent]:
+        """What was held until the transcript would have it."""
+        found = next((one for one in self._held if _same(one.text, text)), None)
+        if found is None:
+            return []
+        self._held.remove(found)
+        return self._final(found, cut=cut)
 
     def _resulted(self, fact: Result, used: Used | None) -> list[AnyEvent]:
         status: ToolStatus = "denied" if fact.denied else "error" if fact.error else "ok"
@@ -157,14 +178,17 @@ class Story:
             return []
         return [Text(block=self.block(), text=text)]
 
-    def reconcile(self, left: ToolStatus = "unknown") -> list[AnyEvent]:
+    def reconcile(self, left: ToolStatus = "unknown", *, sure: bool = False) -> list[AnyEvent]:
         """At the turn's end: what the transcript has and the hooks have not told; what is half told is ended, and
-        tools of which nobody said how they ended have ended as ``left``."""
+        tools of which nobody said how they ended have ended as ``left``. ``sure``: the transcript is read to the
+        turn's end, so that a text which is not in it was broken off."""
         events: list[AnyEvent] = []
         told = self._told.copy()
         for message_id, texts in self._rows.items():
             events += [*self._late("".join(texts), told), *self._late_tools(message_id)]
         self._rows.clear()
+        events += [] if sure else [event for one in self._held for event in self._final(one)]
+        self._held.clear()
         for one in self._messages.values():
             if not one.whole and one.text:
                 one.whole = True
@@ -181,6 +205,8 @@ class Story:
         open_one = next((one for one in self._messages.values() if self._continues(one, text)), None)
         if open_one is None:
             return [Text(block=self.block(), text=text)]
+        if open_one in self._held:
+            self._held.remove(open_one)
         rest = text[len(open_one.text) :]
         open_one.text, open_one.whole = text, True
         more: list[AnyEvent] = [TextDelta(block=open_one.block, text=rest)] if rest else []
@@ -196,9 +222,9 @@ class Story:
                 events += [] if result is None else self._resulted(result, used)
         return events
 
-    @staticmethod
-    def _continues(one: _Shown, text: str) -> bool:
-        return not one.whole and bool(one.text) and text.startswith(one.text)
+    def _continues(self, one: _Shown, text: str) -> bool:
+        untold = not one.whole or one in self._held
+        return untold and bool(one.text) and text.startswith(one.text)
 
     def _leftovers(self, left: ToolStatus) -> list[AnyEvent]:
         return [
@@ -279,3 +305,7 @@ class Story:
             output=UNSET if text is None else text,
         )
         return [*self._start(tool_id, *call), done]
+
+
+def _same(one: str, other: str) -> bool:
+    return one.strip() == other.strip()

@@ -35,7 +35,7 @@ from turnhub_tmux.retrying import Retries
 from turnhub_tmux.senses import Item, Senses, Wanted
 from turnhub_tmux.steering import Steering
 from turnhub_tmux.stopping import give_back, is_of, stop, take_back
-from turnhub_tmux.story import Story
+from turnhub_tmux.story import Story, ToolStatus
 from turnhub_tmux.traces import plain
 from turnhub_tmux.transcript.facts import Absorbed, CommandSaid, Prompt, Result, RowFact, key_of
 from turnhub_tmux.typist import seen_in
@@ -182,7 +182,7 @@ class Run:
             case _:
                 pass
         if not fact.late:
-            for event in self._story.hear(fact):
+            for event in self._story.hear(fact, written=self._senses.tail is not None):
                 await self._turn.emit(event)
 
     async def _hear_early(self, now: float) -> None:
@@ -326,7 +326,9 @@ class Run:
             found = await self._command_ended(found)
         await self._leave_composer()
         whole = isinstance(found, Completed)
-        for event in self._story.reconcile("interrupted" if isinstance(found, Interrupted) else "unknown"):
+        left: ToolStatus = "interrupted" if isinstance(found, Interrupted) else "unknown"
+        sure = self._signs.written_to_the_end or self._story.error is not None
+        for event in self._story.reconcile(left, sure=sure):
             if whole or not (isinstance(event, Text) and event.partial):
                 await self._turn.emit(event)
         if found == Completed() and self._story.reasoned and (self._story.silent or not self._story.begun):

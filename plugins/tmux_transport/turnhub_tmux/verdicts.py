@@ -77,6 +77,11 @@ class Signs(Struct):
         if shown != self.screen:
             self.screen, self.alive_at = shown, now
 
+    @property
+    def written_to_the_end(self) -> bool:
+        """Whether the transcript tells of the turn's end."""
+        return self.over is not None or self.broken_off or self.blocked is not None
+
     def goes_on(self) -> None:
         """The agent works on another message of this turn now: what ended was the one before."""
         self.stopped = self.over = self.rest_since = None

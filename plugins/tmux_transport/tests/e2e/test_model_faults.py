@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hub import Completed, Failed, Interrupted, Status
+from hub import Completed, Failed, Interrupted, Status, Text
 from hub.testing import Cut, Exchange, Fail, Pause, Reply, Say, ScriptedModel, Think, reply
 
 from .conftest import World
@@ -77,6 +77,16 @@ async def test_what_is_tried_again_is_told_and_each_fault_has_its_own_ending(wor
             assert turn.problems == []
         after = world.turn("and now?")
         assert isinstance(await after.play(connection, within=60), Completed)
+
+
+async def test_an_answer_that_broke_off_and_is_given_anew_is_told_once(world: World) -> None:
+    """The agent discards what it showed of it: it is not called the agent's words, and the whole answer is."""
+    async with world.connected() as connection:
+        turn = world.turn("CUT now")
+        assert isinstance(await turn.play(connection, within=60), Completed)
+        whole = [one.text for one in turn.of(Text) if not one.partial]
+        assert whole == ["whole now"]
+        assert turn.problems == []
 
 
 async def test_escape_before_the_first_word_is_an_interrupt(world: World) -> None:

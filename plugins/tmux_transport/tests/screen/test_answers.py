@@ -203,3 +203,17 @@ def test_forms_that_cannot_be_filled_in(shapes: list[Shape], picks: list[list[in
     """Too many, too few, beyond the last option."""
     with pytest.raises(CannotAnswerError):
         form(shapes, picks)
+
+
+@pytest.mark.parametrize("name", ["text-row", "text-typed"])
+def test_with_the_cursor_in_the_row_for_own_words_no_digit_is_pressed(
+    name: str, pane: Callable[[str], bytes], claude: Manifest
+) -> None:
+    """It would be written into that row, and again with each try: the option is walked to."""
+    dialog = read(pane(f"claude-2.1.332-w200-ask-{name}"), claude).dialog
+    assert dialog is not None
+    assert next(option.means for option in dialog.options if option.selected) == "text"
+    labels = [option.label for option in dialog.options if option.means == "choose"]
+    for position, label in enumerate(labels):
+        pressed = [stroke.name for stroke in strokes(dialog, Choose((label,)), claude) if isinstance(stroke, Key)]
+        assert pressed == [*["Up"] * (len(labels) - position), "Enter"]

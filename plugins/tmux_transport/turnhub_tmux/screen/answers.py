@@ -67,6 +67,8 @@ def strokes(dialog: Dialog, answer: Answer, manifest: Manifest, style: Style | N
     """
     if style is None:
         style = "digits" if manifest.look.dialog.digits == "choose" else "arrows"
+    if any(option.means == "text" and option.selected for option in dialog.options):
+        style = "arrows"  # a digit would be written into the row
     match answer:
         case Mean(means, words) if words:
             return _amend(dialog, _meaning(dialog, means), words, manifest)
@@ -127,8 +129,6 @@ def _tick(
     if all(option.key is None for option in dialog.options):
         style = "arrows"
     row = dialog.option("text")
-    if row is not None and row.selected:
-        style = "arrows"  # a digit would be written into the row
     if not words and row is not None and row.checked:
         raise CannotAnswerError("Somebody has written an answer into the row for one's own words.")
     for position, option in enumerate(dialog.options):

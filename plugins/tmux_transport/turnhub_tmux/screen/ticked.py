@@ -41,7 +41,7 @@ def _around(frame: Frame, row: _Row, stop: int, manifest: Manifest) -> Menu | Lo
         rows.append(below)
     boxes = [one for one in rows if one.checked is not None]
     hint = after(frame, rows[-1].number + 1, stop, row.column, manifest)
-    if not boxes or not hint:
+    if not boxes or len(boxes) == len(rows) or not hint:
         return None
     if any(_MORE.match(unboxed(frame.texts[one.number])) for one in boxes):
         return Lost()
