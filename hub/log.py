@@ -81,7 +81,7 @@ def logger(name: str) -> structlog.stdlib.BoundLogger:
 @contextmanager
 def bound(*, session: str | None = None, turn: str | None = None, **more: str) -> Iterator[None]:
     """Put the session, the turn and ``more`` in every log line inside, of this task and those it starts."""
-    fields = {"session": session, "turn": turn, **more}
+    fields = {"session_id": session, "turn_id": turn, **more}
     with structlog.contextvars.bound_contextvars(**{key: one for key, one in fields.items() if one is not None}):
         yield
 
@@ -98,11 +98,18 @@ def hold_back_words(_log: Any, method: str, fields: Fields) -> Fields:
 def hold_back_secrets(_log: Any, _method: str, fields: Fields) -> Fields:
     """Blacken tokens and passwords in every text, also in addresses and tracebacks."""
     for key, value in fields.items():
-        if isinstance(value, str):
-            fields[key] = _blackened(value)
-        elif not isinstance(value, (int, float, type(None))) and not key.startswith("_"):
-            fields[key] = _blackened(str(value))
+        if not key.startswith("_") or isinstance(value, str):
+            fields[key] = _held_back(value)
     return fields
+
+
+def _held_back(value: Any) -> Any:
+    """``value`` with its texts blackened; a list stays one, for machines."""
+    if isinstance(value, int | float | None):
+        return value
+    if isinstance(value, list | tuple):
+        return [_held_back(one) for one in value]
+    return _blackened(str(value))
 
 
 def _blackened(text: str) -> str:

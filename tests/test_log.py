@@ -67,8 +67,8 @@ async def test_lines_name_the_session_and_turn_they_belong_to(out: io.StringIO) 
     found = lines(out)
     for number in range(3):
         line = next(one for one in found if one["message"] == str(number))
-        assert (line["session"], line["turn"]) == (f"s{number}", f"t{number}")
-    assert "session" not in found[-1]
+        assert (line["session_id"], line["turn_id"]) == (f"s{number}", f"t{number}")
+    assert "session_id" not in found[-1]
 
 
 def test_what_was_said_is_held_back_above_debug(out: io.StringIO) -> None:
@@ -139,3 +139,12 @@ def test_the_level_is_kept_and_libraries_that_tell_of_every_request_are_quiet(ou
     logging.getLogger("httpx").info("no")
     log.logger("hub").info("yes")
     assert [line["message"] for line in lines(out)] == ["yes"]
+
+
+def test_lists_stay_lists_for_machines(out: io.StringIO) -> None:
+    """With what is secret in them held back."""
+    log.setup("json", "info", out)
+    log.logger("hub").info("ready", agents=["a", "b"], urls=("redis://me:SESAME@host/0", 5, None))
+    (line,) = lines(out)
+    assert line["agents"] == ["a", "b"]
+    assert line["urls"] == ["redis://me:...@host/0", 5, None]

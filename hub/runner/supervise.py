@@ -9,6 +9,7 @@ from typing import Any
 import structlog
 from msgspec import Struct
 
+from hub import log
 from hub.errors import AgentUnavailable, HubError
 from hub.events import Status
 from hub.runner.asking import Asking
@@ -89,7 +90,8 @@ class Supervisor:
     async def _open_and_run(self, opening: Callable[[], Awaitable[Connection]]) -> Ending:
         self._connection = await opening()
         self._opened.set()
-        return await self._connection.run(self._turn)
+        with log.bound(session=self._turn.session.id, turn=self._turn.turn_id):  # whatever the transport logs
+            return await self._connection.run(self._turn)
 
     async def _watched(
         self, task: asyncio.Task[Ending], cancelled: asyncio.Task[Any], shutdown: asyncio.Task[Any]

@@ -123,3 +123,33 @@ def test_a_mistake_in_the_configuration_is_one_line(tmp_path: Path, monkeypatch:
         assert result.exit_code == 2
         assert len(result.stderr.splitlines()) == 1
         assert "did you mean `port`?" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("turnhub at", ["attach"]),
+        ("turnhub send --on", ["--on-busy"]),
+        ("turnhub send ses_1 hello --on-busy ", ["reject", "attach", "queue", "steer", "interrupt"]),
+    ],
+)
+def test_a_shell_completes_what_is_typed(words: str, offered: list[str], tmp_path: Path) -> None:
+    """Commands, options, values; the script for the shell is printed by the same variable."""
+    command = [sys.executable, "-c", "from hub.cli.main import main; main()"]
+    environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path(hub.__file__).parents[1]), "HOME": str(tmp_path)}
+    typed = {
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split(" ")) - 1),
+        "_TURNHUB_COMPLETE": "bash_complete",
+    }
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**environ, **typed})
+    assert done.stdout.split() == [f"plain,{one}" for one in offered]
+
+
+def test_a_disk_that_is_full_is_one_line() -> None:
+    """No traceback, and no success."""
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "hub", "doctor", "--json"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr == "turnhub: the system refused: No space left on device.\n"

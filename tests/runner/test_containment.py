@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+import structlog
 from msgspec import Struct
 
 from hub.asks import AskRequest
@@ -530,3 +531,18 @@ async def test_a_flood_is_held_back_and_written_whole(hubs: Hubs) -> None:
         assert numbers == [b"%d" % number for number in range(40_000)]
         assert most <= 1024
         assert isinstance(await other, TurnCompleted)
+
+
+async def test_what_a_transport_logs_names_its_session_and_turn(hubs: Hubs) -> None:
+    """Without its doing; and nothing of it is left when the turn is over."""
+    seen: list[dict[str, Any]] = []
+
+    async def logging(turn: TurnContext) -> Any:
+        seen.append(structlog.contextvars.get_contextvars())
+        return await good(turn)
+
+    async with hubs(hub_config(runner=SHORT), transports=[Acting(logging)]) as hub:
+        session = await hub.session()
+        ending = await hub.run_turn(session, "hello")
+    assert seen == [{"session_id": session, "turn_id": ending.turn_id}]
+    assert structlog.contextvars.get_contextvars() == {}
