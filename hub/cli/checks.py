@@ -9,6 +9,7 @@ import re
 import shutil
 import socket
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
@@ -76,15 +77,21 @@ def configuration(path: Path | None, state: Path | None, environ: Mapping[str, s
 def state_directory(state: Path) -> Iterator[Finding]:
     """Whether the state directory can be used, and by nobody else."""
     name = "state directory"
-    if not state.exists():
-        above = next(one for one in state.parents if one.exists())
-        if os.access(above, os.W_OK | os.X_OK):
+    above = next(one for one in (state, *state.parents) if one.exists())
+    reason = _not_writable(above)
+    if above != state:
+        if reason is None:
             yield ok(name, f"{state} is made at the first start")
         else:
-            yield wrong(name, f"{state} cannot be made: {above} is not writable", "name another one with --state")
+            yield wrong(name, f"{state} cannot be made in {above}: {reason}", "name another one with --state")
         return
-    if not state.is_dir() or not os.access(state, os.R_OK | os.W_OK | os.X_OK):
-        yield wrong(name, f"{state} cannot be used", f"sudo chown -R $USER {state}")
+    if reason is not None:
+        mend = f"sudo chown -R $USER {state}"
+        if reason == os.strerror(errno.ENOSPC):
+            mend = "free some space, or name another one with --state"
+        elif not state.is_dir():
+            mend = f"move {state} away, or name another one with --state"
+        yield wrong(name, f"{state} cannot be used: {reason}", mend)
         return
     if state.stat().st_mode & 0o077:
         yield wrong(name, f"{state} is open to others", f"chmod 700 {state}")
@@ -183,6 +190,18 @@ def exposure(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
             f"TURNHUB_TOKEN has {len(secret)} characters, and others can guess",
             "unset it: the hub then makes a token that nobody guesses",
         )
+
+
+def _not_writable(folder: Path) -> str | None:
+    """Why nothing can be written in ``folder``; None where it can. It is tried, with a file without a name: rights
+    alone do not tell of full disks and of what only looks like a directory."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(4096))
+            file.flush()
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
 
 
 async def running(config: Config, environ: Mapping[str, str]) -> Finding:

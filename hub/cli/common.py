@@ -170,7 +170,14 @@ def innermost(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 _PATH: Final = click.Path(path_type=Path)
 config_option = click.option("--config", type=_PATH, help="The configuration file; default: ./turnhub.toml.")
-state_option = click.option("--state", type=_PATH, help="The state directory.")
+
+
+def _typed_here(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
+    """What is typed is meant from this folder, wherever the configuration is; ``~`` is looked up later."""
+    return path if path is None or str(path).startswith("~") else Path.cwd() / path
+
+
+state_option = click.option("--state", type=_PATH, callback=_typed_here, help="The state directory.")
 json_option = click.option("--json", "as_json", is_flag=True, help="For machines: JSON on stdout.")
 
 

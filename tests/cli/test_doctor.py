@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import socket
 import socketserver
@@ -102,6 +104,34 @@ def test_rights_that_are_too_wide_are_named(place: Path) -> None:
     state.rmdir()
     state.write_text("a file")
     assert "cannot be used" in examine(GOOD, code=1)["state directory"]["detail"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /proc here")
+def test_a_directory_in_which_nothing_can_be_written_is_named(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For root too, whom rights do not stop; a disk that is full has another mend."""
+    found = examine(GOOD, "--state", "/proc/turnhub", code=1)["state directory"]
+    assert found["detail"].startswith("/proc/turnhub cannot be made in /proc: ")
+    assert found["mend"] == "name another one with --state"
+    (place / "s").mkdir(mode=0o700)
+
+    def full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("hub.cli.checks.tempfile.TemporaryFile", full)
+    found = examine(GOOD, code=1)["state directory"]
+    assert found["detail"] == f"{place / 's'} cannot be used: No space left on device"
+    assert "free some space" in found["mend"]
+
+
+def test_a_state_directory_that_is_typed_is_meant_from_here(place: Path) -> None:
+    """Wherever the configuration lies, and where it cannot be read."""
+    (place / "elsewhere").mkdir()
+    for text in (GOOD, "no = = toml"):
+        (place / "elsewhere/my.toml").write_text(text)
+        found = examine(GOOD, "--config", "elsewhere/my.toml", "--state", "mine")["state directory"]
+        assert found["detail"] == f"{place / 'mine'} is made at the first start"
 
 
 def test_agents_that_cannot_run_say_why() -> None:

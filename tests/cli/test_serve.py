@@ -130,6 +130,16 @@ def test_demo_has_the_rehearsal_agent_only_and_its_own_data(served: Served, tmp_
     assert f"turnhub new rehearsal --state {config.store.state}" in result.stderr
 
 
+def test_a_state_directory_that_is_typed_is_meant_from_here(served: Served, tmp_path: Path) -> None:
+    """By demo, which reads no file, and by serve, wherever its file lies; ~ is the home."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/my.toml").write_text('[agents.a]\ntransport = "scripted"\n')
+    for args in (["demo"], ["serve", "--config", "elsewhere/my.toml"]):
+        for typed, meant in (("mine", "mine"), ("~/mine", "mine"), ("./a/../mine", "mine")):
+            assert run(*args, "--state", typed).exit_code == 0
+            assert served.config.store.state == tmp_path / meant
+
+
 @pytest.mark.parametrize(
     ("error", "code"),
     [(ConfigError("store.state: cannot be used."), 2), (StoreUnavailable("The store does not answer."), 1)],

@@ -179,3 +179,25 @@ def test_no_hub_exits_with_3_and_says_how_to_start_one(hub: CliHub) -> None:
         assert "turnhub serve" in result.stderr
     told = json.loads(hub.run("sessions", "--json", TURNHUB_URL=url).stdout)
     assert told["error"]["code"] == "not_reachable"
+
+
+def test_for_machines_every_line_is_an_object(hub: CliHub) -> None:
+    """Events, a message that waits, a refusal: one JSON object a line on stdout, and nothing else."""
+    session = hub.new()
+    hub.start(session, HANG)
+    runs = [
+        hub.run("send", session, "later", "--on-busy", "queue", "--json"),
+        hub.run("send", session, "now", "--json"),
+        hub.run("send", "ses_absent", "now", "--json"),
+        hub.run("attach", "ses_absent", "--json"),
+        hub.run("retry", "ses_absent", "--json"),
+        hub.run("attach", session, "--json", TURNHUB_TOKEN="th_wrong"),
+        hub.run("attach", session, "--json", TURNHUB_URL="http://127.0.0.1:9"),
+    ]
+    assert [one.exit_code for one in runs] == [0, 4, 2, 2, 2, 2, 3]
+    told = []
+    for one in runs:
+        (line,) = one.stdout.splitlines()
+        told.append(json.loads(line).get("error", {}).get("code"))
+    assert told == [None, "turn_in_flight", "not_found", "not_found", "not_found", "unauthorized", "not_reachable"]
+    hub.run("interrupt", session)
