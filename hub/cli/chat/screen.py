@@ -7,14 +7,14 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 from prompt_toolkit import ANSI, Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, has_focus
-from prompt_toolkit.formatted_text import AnyFormattedText, FormattedText
+from prompt_toolkit.formatted_text import AnyFormattedText, FormattedText, StyleAndTextTuples
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import create_input
 from prompt_toolkit.key_binding import KeyBindings
@@ -29,10 +29,23 @@ from prompt_toolkit.layout import (
     VerticalAlign,
     Window,
 )
-from prompt_toolkit.layout.processors import BeforeInput
+from prompt_toolkit.layout.processors import BeforeInput, Processor, Transformation, TransformationInput
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 _MOST_INPUT_LINES: Final = 8
+
+
+_REORDERING: Final = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd")
+
+
+class _Visible(Processor):
+    """What turns text around is shown as a mark, a column each: what was pasted is sent as it is, and is seen in
+    the order in which it is sent."""
+
+    def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
+        """The line as it is shown."""
+        shown = [(part[0], part[1].translate(_REORDERING), *part[2:]) for part in transformation_input.fragments]
+        return Transformation(cast(StyleAndTextTuples, shown))
 
 
 class Person(Protocol):
@@ -194,7 +207,7 @@ class Screen:
         asking = Condition(lambda: bool(self._asking))
 
         def typed(buffer: Buffer, prompt: Callable[[], AnyFormattedText]) -> Window:
-            control = BufferControl(buffer, input_processors=[BeforeInput(prompt)])
+            control = BufferControl(buffer, input_processors=[_Visible(), BeforeInput(prompt)])
             height = Dimension(min=1, max=_MOST_INPUT_LINES)
             return Window(control, height=height, wrap_lines=True, dont_extend_height=True)
 

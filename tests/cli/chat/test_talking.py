@@ -3,6 +3,7 @@ answered in place."""
 
 from __future__ import annotations
 
+import json
 import re
 
 from hub.client import Address, SyncClient
@@ -358,3 +359,21 @@ def test_a_session_that_is_deleted_ends_the_chat_and_the_draft_is_shown(desk: Cl
         with SyncClient(Address(url=desk.url, token=desk.token)) as client:
             client.delete_session(session)
         pane.see("Not sent: half a though", f"turnhub: There is no session '{session}'.", "[exit 2]")
+
+
+def test_what_is_pasted_is_seen_in_the_order_in_which_it_is_sent(desk: CliHub, command: Attach) -> None:
+    """Marks that turn text around, and sequences, do nothing in the input; the words are sent as they are."""
+    session = desk.new()
+    pasted = "rm \u202eolleh\u202c \x1b]0;owned\x07\x1b[2J end"
+    with command("attach", session) as pane:
+        pane.see(READY)
+        title = pane.tmux("display-message", "-p", "#{pane_title}")
+        pane.tmux("set-buffer", pasted)
+        pane.tmux("paste-buffer", "-p")
+        pane.see("> rm \ufffdolleh\ufffd", "end")
+        assert not {"\u202e", "\u202c"} & set(pane.shown)
+        assert pane.tmux("display-message", "-p", "#{pane_title}") == title
+        pane.press("Enter")
+        pane.see("Echo: rm olleh", "✓ done")
+    items = json.loads(desk.run("show", session, "--json").stdout)["items"]
+    assert items[0]["text"] == pasted
