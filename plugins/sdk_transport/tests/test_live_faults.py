@@ -236,6 +236,7 @@ async def test_an_executable_that_is_no_agent(tmp_path: Path) -> None:
         failed = _failed(await agent.play("go"))
     assert failed.code == "agent_unavailable"
     assert "out of order" in (failed.message or "")
+    assert "Check stderr" not in (failed.message or "")
 
 
 async def test_an_executable_that_hangs(tmp_path: Path) -> None:

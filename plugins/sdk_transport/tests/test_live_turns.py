@@ -80,7 +80,8 @@ async def test_a_literal_message_is_words(tmp_path: Path) -> None:
 
 
 async def test_a_message_that_is_not_literal_is_as_from_the_keyboard(tmp_path: Path) -> None:
-    """Without ``literal`` a mentioned file is read and a command is run, with what it prints as the answer."""
+    """Without ``literal`` a mentioned file is read and a command is run, with what it prints as the answer;
+    one that prints nothing has not failed."""
     async with ScriptedAgent(reply("Read."), tmp_path) as agent:
         (agent.cwd / "secret.txt").write_text("SECRET-VALUE")
         await agent.play("look at @secret.txt", literal=False)
@@ -89,6 +90,11 @@ async def test_a_message_that_is_not_literal_is_as_from_the_keyboard(tmp_path: P
         assert "cost" in command.text
         assert isinstance(command.judged, Completed)
         assert len(agent.model.turns) == 1
+        silent = await agent.play("/clear", literal=False)
+        assert isinstance(silent.judged, Completed)
+        assert silent.text == "(The command gave no output.)"
+        await agent.play("anew")
+        assert agent.model.turns[-1].prompts == ("anew",)
 
 
 async def test_an_interrupt_is_obeyed_at_once(tmp_path: Path) -> None:

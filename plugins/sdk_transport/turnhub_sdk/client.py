@@ -41,6 +41,7 @@ _SETTLE_S: Final = 1.5
 _DISCONNECT_S: Final = 3.0
 _KILL_S: Final = 2.0
 _STDERR_LINES: Final = 20
+_NO_WORDS: Final = "Error output: Check stderr output for details"
 _LOST: Final = "No conversation found"
 
 
@@ -91,7 +92,7 @@ class Client:
         except TimeoutError:
             raise AgentUnavailable(f"Claude Code did not start within {within_s:g} s.") from None
         except Exception as error:  # noqa: BLE001 - the SDK raises bare Exceptions too
-            words = " ".join(str(error).split())
+            words = " ".join(str(error).split()).removesuffix(_NO_WORDS).rstrip()
             if _LOST in words:
                 raise ConversationLost(words) from None
             raise AgentUnavailable(f"Claude Code did not start: {words}{self._last_words()}") from None

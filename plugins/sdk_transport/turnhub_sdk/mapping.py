@@ -27,6 +27,7 @@ from turnhub_sdk.texts import clean
 from turnhub_sdk.tools import Tools
 
 _SAID_LOCALLY: Final = re.compile(r"<local-command-(?:stdout|stderr)>(.*)</local-command-\w+>", re.DOTALL)
+_SILENT: Final = "(The command gave no output.)"
 _ANSI: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -36,11 +37,18 @@ class TurnMap:
     ``ending`` is set when the turn is over. ``login`` says how to log in, ``spent_usd`` what the session had cost
     before (None: not known), ``detail`` what has to be told with the message's delivery. Set ``stopping`` once the
     agent was told to stop. ``joining``: words that were given to the turn while it ran; the agent goes on to them
-    when it is done with what it is at, or between two tools.
+    when it is done with what it is at, or between two tools. ``command``: the message may be one of the
+    agent's own commands.
     """
 
     def __init__(
-        self, uuid: str, *, login: str = "", spent_usd: float | None = 0.0, detail: str | None = None
+        self,
+        uuid: str,
+        *,
+        login: str = "",
+        spent_usd: float | None = 0.0,
+        detail: str | None = None,
+        command: bool = False,
     ) -> None:
         self.tools = Tools()
         self.stopping = False
@@ -51,6 +59,7 @@ class TurnMap:
         self._login = login
         self._spent = spent_usd
         self._detail = detail
+        self._command = command
         self._delivered = False
         self._blocks = Blocks()
         self._state: str | None = None
@@ -198,6 +207,8 @@ class TurnMap:
             return  # a helper in the background has come back: the turn that it woke is part of this one
         if (result.terminal_reason or "").startswith("aborted"):
             yield from self.tools.stop(now)
+        if self._command and result.num_turns == 0 and not result.result and not self._blocks.spoke:
+            yield from self._blocks.say(_SILENT)  # it did what it was told, and the model was not asked
         if self.joining:  # the agent goes on to what waits
             self._before.append(ending_of(result, self._shown(), self._login, self._spent))
             self._blocks.forget()

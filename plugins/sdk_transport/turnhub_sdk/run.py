@@ -62,7 +62,13 @@ class Run:
         self._wanted = wanted
         self._stall_s = stall_s
         self._uuid = str(uuid.uuid4())
-        self._map = TurnMap(self._uuid, login=login, spent_usd=client.spent_usd, detail=detail)
+        self._map = TurnMap(
+            self._uuid,
+            login=login,
+            spent_usd=client.spent_usd,
+            detail=detail,
+            command=not turn.message.literal,
+        )
         self._items: asyncio.Queue[_Item] = asyncio.Queue()
         self._taken = asyncio.Event()  # the agent has the message, or never will
         self._left = False
