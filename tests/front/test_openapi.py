@@ -30,11 +30,13 @@ from hub.front.routes import OPERATIONS
 from hub.front.server import FrontServer
 from hub.store.feed import Feed
 from hub.store.records import RunnerRecord
+from hub.store.work import Work
 from hub.testing import stores
 from tests.front.conftest import assembled
 from tests.front.door import Door
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+RUNNER = ids.runner_id()
 
 
 def told() -> dict[str, Any]:
@@ -121,20 +123,34 @@ class Short:
         return await self._subscription.read() or None
 
 
+async def announced(work: Work) -> None:
+    """A runner says that it lives."""
+    seen = await work.clock()
+    await work.announce(RunnerRecord(id=RUNNER, host="here", agents=("claude",), seen=seen))
+
+
+async def stays_alive(work: Work) -> None:
+    """As runners do, until cancelled."""
+    while True:
+        await asyncio.sleep(2)
+        await announced(work)
+
+
 @asynccontextmanager
 async def hub(url: str, config: Config, state: Any) -> AsyncIterator[tuple[FrontServer, dict[str, str]]]:
     """A served front with a live runner, a session, and an open ask; the ids and the token by name."""
     async with assembled(url, config, state, heartbeat_s=0.05) as door:
-        runner = RunnerRecord(id=ids.runner_id(), host="here", agents=("claude",), seen=2e9)
-        await door.services.work.announce(runner)
         sid = await door.session()
         ask = await door.desk.opened(await door.running(sid))
         feed: Any = ShortFeed(door.services.feed)
         server = FrontServer(create_app(replace(door.services, feed=feed)), "127.0.0.1", 0)
+        await announced(door.services.work)
         async with asyncio.TaskGroup() as group:
             group.create_task(server.run())
+            alive = group.create_task(stays_alive(door.services.work))
             await server.started.wait()
             yield server, {"session": sid, "ask": ask, "token": door.tokens.primary()}
+            alive.cancel()
             server.stop()
 
 
