@@ -17,7 +17,7 @@ function settlementOf(event) {
 }
 
 function askItem(ask) {
-  return { subject: "", input: {}, questions: [], danger: null, rationale: null, source: "sdk", expires_at: null, refuses: [],
+  return { subject: "", input: {}, questions: [], danger: null, rationale: null, source: "sdk", expires_at: null, refuses: [], tool_id: null,
     ...ask, state: "open", settlement: null, effective: null, reason: null };
 }
 
