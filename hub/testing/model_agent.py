@@ -15,11 +15,13 @@ def claude_environment(model_url: str, home: Path, *, key: str = API_KEY) -> dic
 
     ``home`` (made, 0700) becomes its HOME and, in ``home/.claude``, its configuration, with the onboarding
     done, so that it asks nothing and calls nobody but the model. Its runtime collects garbage when there is
-    need, not by the clock, and compiles for a short life, which saves work. Give the variables
+    need, not by the clock, and compiles for a short life, which saves work. What it leaves behind in a folder for
+    temporary files is in ``home/tmp``. Give the variables
     to the agent beside an otherwise empty environment, or as the option ``env`` of an agent.
     """
     config = home / ".claude"
-    for folder in (home, config):
+    temporary = home / "tmp"
+    for folder in (home, config, temporary):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         folder.chmod(0o700)
     settled = config / ".claude.json"
@@ -31,6 +33,8 @@ def claude_environment(model_url: str, home: Path, *, key: str = API_KEY) -> dic
         "ANTHROPIC_API_KEY": key,
         "HOME": str(home),
         "CLAUDE_CONFIG_DIR": str(config),
+        "CLAUDE_CODE_TMPDIR": str(temporary),
+        "TMPDIR": str(temporary),
         **dict.fromkeys(_QUIET, "1"),
         **_THRIFTY,
         "CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION": "false",
