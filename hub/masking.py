@@ -163,7 +163,7 @@ _ASSIGNMENT: Final = re.compile(
 # sign and no argument of code, alone in its line, or in quotes.
 _CALLED: Final = r"(?:(?<![A-Za-z0-9])|(?<=[a-z0-9](?-i:(?=P))))(?:password|passwd|passphrase|pwd)"
 _PASSWORD: Final = re.compile(
-    rf"(?i)(?P<head>{_CALLED}=)(?!\[masked)(?P<secret>[A-Za-z0-9_-]{{4,200}})(?![\w.,)(\[\]}}=-])"
+    rf"(?i)(?P<head>{_CALLED}=)(?!\[masked)(?P<secret>[A-Za-z0-9_-]{{4,200}})(?![^\s\"'\\;&|<>`])"
 )
 _PASSWORD_LINE: Final = re.compile(
     rf"(?im)(?P<head>^[ \t]*(?:[\w.-]{{0,80}}[_.-])?{_CALLED}[ \t]*[:=][ \t]*)(?!\[masked)"
@@ -188,6 +188,15 @@ _BLOCK_LINE: Final = re.compile(r"[ \t]*(?:\d+[ \t:|→]+)?[A-Za-z0-9+/=]{4,}[ \
 
 def mask(text: str) -> str:
     """``text`` with :data:`MASK` in the place of every secret that is found. Masking twice changes nothing."""
+    for _ in range(_ROUNDS):
+        before, text = text, _masked_once(text)
+        if text == before:
+            break
+    return text
+
+
+def _masked_once(text: str) -> str:
+    """Where several secrets stand behind one sign, such as a command's name, each round finds the next."""
     text = _BLOCK.sub(lambda found: f"{found[1]}\n{MASK}\n{found[3] or ''}".rstrip("\n"), text)
     text = _without_tails(_KEY_FILE.sub(rf"\1{MASK}\n", text))
     text = _MAKERS.sub(MASK, text)
@@ -197,6 +206,7 @@ def mask(text: str) -> str:
     return _ASSIGNMENT.sub(_masked(_looks_secret), text)
 
 
+_ROUNDS: Final = 100
 _ALWAYS: Final = (
     *(_URL, _URL_TOKEN, _HOOK, _HEADER, _BEARER, _COOKIE, _QUERY, _OPTION),
     *(_LOGIN, _SENT_COOKIE, _GIVEN, _DOCKER),

@@ -57,15 +57,16 @@ async def move_lease(hub: TestHub, session_id: str, by_ms: int) -> None:
     await hub.lines.commands.execute_command("ZADD", key, moved, session_id)
 
 
-def set_clock(monkeypatch: pytest.MonkeyPatch, runner: RunnerProcess, by_ms: int) -> None:
-    """What the store says of the time is ``by_ms`` off from now on, for this runner."""
-    overview = runner.services.overview
-    plain = overview.clock_ms
+class SettableClock:
+    """What the store says of the time, for one runner: ``off_ms`` away from what it is."""
 
-    async def clock_ms() -> int:
-        return await plain() + by_ms
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, runner: RunnerProcess) -> None:
+        self.off_ms = 0
+        self._plain = runner.services.overview.clock_ms
+        monkeypatch.setattr(runner.services.overview, "clock_ms", self._read_ms)
 
-    monkeypatch.setattr(overview, "clock_ms", clock_ms)
+    async def _read_ms(self) -> int:
+        return await self._plain() + self.off_ms
 
 
 @pytest.mark.parametrize(
@@ -99,10 +100,10 @@ async def test_a_store_whose_clock_is_set_forward_loses_no_turn(
     async with hubs(LONG, transports=[Acting(speaks_and_hangs)]) as hub:
         begun = await hub.send(await hub.session())
         await hub.until(begun, TextDelta)
-        runner = hub.runners[0]
-        reaper = reaper_of(runner)
+        clock = SettableClock(monkeypatch, hub.runners[0])
+        reaper = reaper_of(hub.runners[0])
         await reaper.sweep()
-        set_clock(monkeypatch, runner, HOUR_MS)
+        clock.off_ms = HOUR_MS
         await move_lease(hub, begun.session_id, -HOUR_MS)
         before = await hub.store.turn(begun.session_id)
         await reaper.sweep()

@@ -149,6 +149,21 @@ def test_a_text_that_the_transcript_does_not_have_was_broken_off(sure: bool) -> 
     assert story.reconcile(sure=sure) == ([] if sure else [Text(block=0, text="half of")])
 
 
+def test_an_adopted_turn_tells_in_its_place_what_nobody_heard() -> None:
+    """Of what was said and done before anybody listened again the transcript alone tells: at once, so that it does
+    not come behind what is said afterwards; what was told before is not told again, whole or in parts."""
+    shown: list[Any] = [Text(block=0, text="one two"), ToolStarted(tool_id="a", name="Bash")]
+    story = Story(shown)
+    past = [said("one ", "m1"), said("two", "m1"), Result(tool_use_id="a", content="x"), said("three", "m2")]
+    events = [event for row in past for event in story.read(row, live=False, past=True)]
+    assert [type(event) for event in events] == [ToolFinished, Text]
+    events += story.hear(piece(0, "four", final=True), written=True)
+    events += story.read(said("four", "m3"), live=False)
+    events += story.reconcile()
+    assert texts(events) == ["three", "four"]
+    assert [event.block for event in events if isinstance(event, Text)] == [1, 2]
+
+
 def test_an_adopted_turn_tells_nothing_again() -> None:
     """What the log has is not told a second time; what came while no hub was there is."""
     shown: list[Any] = [Text(block=0, text="one"), ToolStarted(tool_id="a", name="Bash")]

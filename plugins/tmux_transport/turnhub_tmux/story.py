@@ -126,8 +126,9 @@ class Story:
 
     # What the transcript tells
 
-    def read(self, fact: RowFact, *, live: bool) -> list[AnyEvent]:
-        """The events in a row. ``live``: nobody else tells; else rows are kept for :meth:`reconcile`."""
+    def read(self, fact: RowFact, *, live: bool, past: bool = False) -> list[AnyEvent]:
+        """The events in a row. ``live``: nobody else tells; else rows are kept for :meth:`reconcile`. ``past``: it
+        was written before anybody listened here, so that what hooks told of it was told to somebody else."""
         if isinstance(fact, Spent):
             self._usage[fact.message_id] = fact.usage
         events: list[AnyEvent] = []
@@ -142,20 +143,27 @@ class Story:
                 self.error = failure(fact.kind, fact.text)
             case Said() if live:
                 events = self._say(fact.text)
+            case Said() if past and not self._may_be_of_one_told(fact):
+                events = self._late(fact.text, self._told)
             case Said():
                 self._rows.setdefault(fact.message_id, []).append(fact.text)
                 events = self._confirmed("".join(self._rows[fact.message_id]), cut=fact.cut)
             case Used():
                 self._used[fact.tool_use_id] = self._calls[fact.tool_use_id] = fact
                 self._rows.setdefault(fact.message_id, [])
-                events = self._start(fact.tool_use_id, fact.name, fact.input) if live else []
+                events = self._start(fact.tool_use_id, fact.name, fact.input) if live or past else []
             case Result():
                 self._results[fact.tool_use_id] = fact
                 used = self._used.pop(fact.tool_use_id, None)
-                events = self._resulted(fact, used) if live else []
+                events = self._resulted(fact, used) if live or past else []
             case _:
                 pass
         return events
+
+    def _may_be_of_one_told(self, fact: Said) -> bool:
+        """Whether the message, of which this is a part, may have been told as a whole."""
+        begun = "".join([*self._rows.get(fact.message_id, ()), fact.text]).strip()
+        return bool(self._rows.get(fact.message_id)) or any(text.startswith(begun) for text in +self._told)
 
     def _confirmed(self, text: str, *, cut: bool) -> list[AnyEvent]:
         """What was held until the transcript would have it."""

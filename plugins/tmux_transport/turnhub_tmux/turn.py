@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
@@ -76,6 +77,7 @@ class Run:
         self._story = Story(turn.shown)
         self._clock = asyncio.get_running_loop().time
         self._signs = Signs(alive_at=self._clock())
+        self._since = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self._results: dict[str, Result] = {}
         self._unsure: deque[Fact] = deque(maxlen=_UNSURE)  # told while the message waits in the agent's queue
         self._history = history
@@ -224,7 +226,8 @@ class Run:
             await self._hear_early(now)
         if waited and not self._whose.queued:
             await self._begins(now)
-        for event in self._story.read(fact, live=not self._senses.hooked):
+        past = self._adopted and fact.at < self._since
+        for event in self._story.read(fact, live=not self._senses.hooked, past=past):
             await self._turn.emit(event)
         if isinstance(fact, CommandSaid) and self._signs.command:
             self._shown.read(fact)

@@ -166,11 +166,13 @@ async def test_ending_a_pane_ends_nothing_that_a_person_has_beside_it(
     found = await started(server, "agent")
     assert isinstance(found, Pane)
     assert found.ref == pane.ref
+    panes = await server.run("list-panes", "-a", "-F", "#{pane_id}")
     await pane.kill()
     assert isinstance(await pane.look(), Gone)
     assert isinstance(await started(server, "agent"), Gone)
-    left = await server.run("list-panes", "-a", "-F", "#{pane_current_command}")
-    assert left.lines == ["cat", "cat"]
+    left = await server.run("list-panes", "-a", "-F", "#{pane_id}")
+    assert {*panes.lines} - {*left.lines} == {pane.ref.pane_id}
+    assert len(left.lines) == 2
     assert isinstance(await other.look(), Look)
 
 
