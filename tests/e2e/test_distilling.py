@@ -177,7 +177,7 @@ async def test_a_sensitive_turn_whose_runner_dies_stays_at_home(url: str) -> Non
         assert routes.sent_away == ""
 
 
-@pytest.mark.parametrize("how", ["flag", "words"])
+@pytest.mark.parametrize("how", [pytest.param("flag", marks=pytest.mark.full), "words"])
 async def test_a_sensitive_turn_whose_client_vanishes_stays_at_home(how: str) -> None:
     """Over HTTP: the client breaks its stream in the middle and never comes back. The turn goes on, and no word of
     it is among what the cloud route was ever sent."""

@@ -48,7 +48,7 @@ def _flush(process: stores.ServerProcess) -> None:
         client.flushall()
 
 
-@pytest.fixture(params=["fakeredis", "valkey", "redis", "cluster"])
+@pytest.fixture(params=["fakeredis", "valkey", "redis", pytest.param("cluster", marks=pytest.mark.full)])
 async def client(request: pytest.FixtureRequest) -> AsyncIterator[AnyRedis]:
     """A client of each kind of store in turn; the store is empty but for the cluster's."""
     if request.param == "fakeredis":

@@ -86,7 +86,7 @@ def claude_hub(folder: Path, model: str) -> Iterator[HubProcess]:
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("agent", ["behind", "pane"])
+@pytest.mark.parametrize("agent", [pytest.param("behind", marks=pytest.mark.full), "pane"])
 def test_a_real_claude_code_is_talked_to(
     claude_hub: HubProcess, visitors: Visitors, folder: Path, agent: str
 ) -> None:

@@ -45,7 +45,7 @@ def _agent_in_pane(stage: Stage, play: Play) -> int:
     return int(subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()[0])
 
 
-@pytest.mark.parametrize("name", ["sdk", "hooks"])
+@pytest.mark.parametrize("name", [pytest.param("sdk", marks=pytest.mark.full), "hooks"])
 @pytest.mark.parametrize("answer", [RAN, pytest.param(DID_NOT_RUN, marks=pytest.mark.full)])
 async def test_what_was_cut_off_goes_on_and_runs_as_often_as_a_person_says(
     stage: Stage, name: str, answer: str

@@ -11,7 +11,6 @@ from hub import Completed, Failed
 from hub.testing import FakeTurn, allow
 
 pytestmark = pytest.mark.anyio
-EACH_WAY = pytest.mark.parametrize("hooks", [True, False])
 HOOKS_FIRST = pytest.mark.parametrize("hooks", [True, pytest.param(False, marks=pytest.mark.full)])
 WITHIN = 60.0
 REFUSES = "grep -q BASH && { echo 'not in this house' >&2; exit 2; }; true"
@@ -26,7 +25,7 @@ def with_hook(world: Any, event: str, command: str) -> Any:
     return world
 
 
-@EACH_WAY
+@HOOKS_FIRST
 async def test_a_message_that_a_users_hook_refuses_is_not_delivered(worlds: Any, hooks: bool) -> None:
     """The turn fails with the words of the hook, soon; the message, which the agent puts into its composer again,
     is taken away, and a person's draft beside it is not; the next message arrives as it is."""
