@@ -42,6 +42,14 @@ class StoreTooOld(StoreUnavailable):
     """The store answers, and has not what is needed of it: it is older than Redis 6.2."""
 
 
+class StoreRefused(StoreUnavailable):
+    """The store answers, and this hub's login is none there, or may not do what a hub does."""
+
+
+class StoreForeign(StoreUnavailable):
+    """The store holds something else where the hub's own should be: another program's, or damaged."""
+
+
 class StoreReadOnly(HubError):
     """The store answers but takes no writes (a replica, a full disk, out of memory)."""
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 from hub import __version__, distiller, hooks, ids
 from hub.config import Config, ServerConfig
 from hub.configload import check_policies
-from hub.errors import ConfigError, HubError, StoreTooOld
+from hub.errors import ConfigError, HubError, StoreReadOnly, StoreTooOld
 from hub.exposure import check_exposure, warnings
 from hub.front.app import create_app
 from hub.front.protocol import limits_of
@@ -36,6 +36,7 @@ from hub.store.doorbell import Doorbell
 from hub.store.exclusive import Exclusive
 from hub.store.feed import Feed
 from hub.store.overview import Overview, new_enough
+from hub.store.rights import check_rights
 from hub.store.store import Store
 from hub.store.work import Work
 from hub.tokens import Tokens
@@ -149,14 +150,15 @@ async def _parts(config: Config, url: str) -> AsyncIterator[_Parts]:
         tokens=Tokens(config.store.state),
     )
     try:
-        await _examine(parts.overview)
+        await _examine(store, parts.overview)
         yield parts
     finally:
         await connections.close()
 
 
-async def _examine(overview: Overview) -> None:
-    """Say what the store is not good for. Raises StoreTooOld where nothing works with it."""
+async def _examine(store: Store, overview: Overview) -> None:
+    """Say what the store is not good for. Raises StoreTooOld or StoreRefused where nothing works with it."""
+    await check_rights(store.redis)
     health = await overview.ping()
     if not new_enough(health.version):
         raise StoreTooOld(
@@ -168,6 +170,10 @@ async def _examine(overview: Overview) -> None:
             maxmemory_policy=health.maxmemory_policy,
             mend="redis-cli CONFIG SET maxmemory-policy noeviction (and the same in redis.conf)",
         )
+    try:
+        await overview.take_write()
+    except StoreReadOnly as error:  # a replica may become a primary, and a full disk be emptied
+        structlog.get_logger("hub").warning("no turn can run until the store takes writes", reason=error.detail)
 
 
 def _tls(server: ServerConfig) -> ssl.SSLContext | None:

@@ -14,7 +14,7 @@ from typing import Final
 import structlog
 
 from hub import ids
-from hub.errors import HubError
+from hub.errors import HubError, StoreForeign
 from hub.hookspecs import Distilled, DistillFailure
 from hub.runner.remembering import remembered, title_of, written
 from hub.runner.sensitive import distills
@@ -71,12 +71,19 @@ class Distilling:
     async def _look_again(self) -> None:
         """Find what nobody works on, for ever. While the store is away there is nothing to be found."""
         overview, interval_s = self._services.overview, min(_LOOK_S, self._services.config.runner.lease_s)
+        told = ""
         while True:
-            with suppress(HubError):
+            try:
                 self._services.metrics.distill_backlog(await overview.backlog())
                 for waiting in await overview.undistilled(_KNOWN_MOST):
                     if waiting not in self._working:
                         self.ended(*waiting)
+            except StoreForeign as error:  # that does not pass by itself
+                if error.detail != told:
+                    self._log.error("cannot tell which turns wait to be distilled", error=error.detail)
+                told = error.detail
+            except HubError:
+                pass
             await asyncio.sleep(interval_s)
 
     async def _one(self, waiting: Waiting) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any, Protocol, cast
 from urllib.parse import unquote, urlsplit
 
@@ -105,13 +106,18 @@ class _RedisCluster(RedisCluster):
 
 
 async def pipelined(redis: AnyRedis, commands: Iterable[tuple[Any, ...]]) -> list[Any]:
-    """The answers to many commands, sent together. Like a single command it waits for room."""
+    """The answers to many commands, sent together. Like a single command it waits for room. Of a key that holds
+    something else than the command is for, the answer is the error."""
     pipeline = redis.pipeline(transaction=False)
     for command in commands:
         pipeline.execute_command(*command)
     bounds: _Bounds | None = getattr(redis, "bounds", None)  # fakeredis has none
-    answers = await (pipeline.execute() if bounds is None else bounds.keep(pipeline.execute))
-    return list(answers)
+    execute = partial(pipeline.execute, raise_on_error=False)
+    answers = list(await (execute() if bounds is None else bounds.keep(execute)))
+    for answer in answers:
+        if isinstance(answer, Exception) and not str(answer).startswith("WRONGTYPE"):
+            raise answer
+    return answers
 
 
 class Connections:

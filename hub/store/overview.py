@@ -11,14 +11,15 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any, Literal, TypeAlias, cast
 
+import structlog
 from msgspec import Struct
 
 from hub import ids
 from hub.asks import AskRecord
-from hub.errors import BadCursor, NotFound
+from hub.errors import BadCursor, NotFound, StoreForeign
 from hub.store import keys
 from hub.store.connect import pipelined
-from hub.store.records import SessionRecord, TurnRecord, fields_of, session_record, turn_record
+from hub.store.records import SessionRecord, TurnRecord, fields_of, intact, session_record, turn_record
 from hub.store.store import Store
 from hub.store.transactions import clear_errors
 
@@ -73,6 +74,8 @@ class Overview:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._unreadable: set[str] = set()  # told of once
+        self._log = structlog.get_logger("hub.store")
 
     async def sessions(self, limit: int = 50, before: str | None = None) -> SessionPage:
         """Sessions by last change, newest first. ``before`` is a page's ``next`` or a session id. Raises
@@ -190,33 +193,55 @@ class Overview:
                 ("LLEN", keys.session_key("queue", one)),
             )
         ]
-        answers = await self._pipeline(commands)
-        summaries = []
-        for session_id, raw, raw_turn, ended, queued in zip(
-            session_ids, *(answers[start::4] for start in range(4)), strict=True
-        ):
-            fields, turn = fields_of(raw), fields_of(raw_turn)
-            if fields:  # deleted in between: not there any more
-                summaries.append(
-                    SessionSummary(
-                        record=session_record(session_id, fields),
-                        turn=turn_record(turn),
-                        open_asks=len(turn.get("open", "").split()),
-                        queued=int(queued),
-                        ended=cast(Ended, ended.decode()) if ended else None,
-                    )
-                )
-        return summaries
+        answers = await self._pipeline(commands, lenient=True)
+        rows = zip(session_ids, *(answers[start::4] for start in range(4)), strict=True)
+        return [found for row in rows if (found := self._summary(*row)) is not None]
+
+    def _summary(self, session_id: str, *answers: Any) -> SessionSummary | None:
+        """One session of a list; None where it was deleted in between, or cannot be read."""
+        try:
+            with intact(f"session {session_id}"):
+                return _summary(session_id, *answers)
+        except StoreForeign as error:
+            self._leave_out(session_id, error)
+            return None
+
+    def _leave_out(self, name: str, error: StoreForeign) -> None:
+        """What is damaged must not hide all the rest; it is told of once."""
+        if name not in self._unreadable:
+            self._unreadable.add(name)
+            self._log.error("something cannot be read; lists go without it", name=name, error=error.detail)
 
     async def _ask(self, ask_id: str) -> AskRecord | None:
         try:
             return await self._store.ask(ask_id)
         except NotFound:
             return None  # its session was deleted in between
+        except StoreForeign as error:
+            self._leave_out(ask_id, error)
+            return None
 
-    async def _pipeline(self, commands: Iterable[tuple[str, ...]]) -> list[Any]:
+    async def _pipeline(self, commands: Iterable[tuple[str, ...]], *, lenient: bool = False) -> list[Any]:
+        """The answers. Raises StoreForeign for a key that holds something else; ``lenient``: gives it."""
         with clear_errors():
-            return await pipelined(self._store.redis, commands)
+            answers = await pipelined(self._store.redis, commands)
+            if not lenient and (wrong := next((one for one in answers if isinstance(one, Exception)), None)):
+                raise wrong
+        return answers
+
+
+def _summary(session_id: str, raw: Any, raw_turn: Any, ended: Any, queued: Any) -> SessionSummary | None:
+    fields = fields_of(raw)
+    if not fields:
+        return None
+    turn = fields_of(raw_turn)
+    return SessionSummary(
+        record=session_record(session_id, fields),
+        turn=turn_record(turn),
+        open_asks=len(turn.get("open", "").split()),
+        queued=int(queued),
+        ended=cast(Ended, ended.decode()) if ended else None,
+    )
 
 
 def _scored(answer: list[Any]) -> list[tuple[float, str]]:

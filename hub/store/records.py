@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, cast
 
 import msgspec
@@ -10,6 +11,7 @@ from msgspec import Struct, field
 
 from hub.asks import AskRecord, AskState, Settlement
 from hub.events import TERMINAL, Ask, ForkedFrom, Origin, is_durable
+from hub.store.transactions import foreign
 from hub.transport import Message
 from hub.turn import TurnState
 
@@ -194,7 +196,12 @@ def session_fields(record: SessionRecord) -> Fields:
 
 
 def session_record(session_id: str, fields: Fields) -> SessionRecord:
-    """The session in its hash."""
+    """The session in its hash. Raises StoreForeign where it is none."""
+    with intact(f"session {session_id}"):
+        return _session_record(session_id, fields)
+
+
+def _session_record(session_id: str, fields: Fields) -> SessionRecord:
     memory = {name.removeprefix("memory:"): value for name, value in fields.items() if name.startswith("memory:")}
     return SessionRecord(
         id=session_id,
@@ -220,9 +227,14 @@ def session_record(session_id: str, fields: Fields) -> SessionRecord:
 
 
 def turn_record(fields: Fields) -> TurnRecord | None:
-    """The turn in its hash; None when there is no turn."""
+    """The turn in its hash; None when there is no turn. Raises StoreForeign where it is none that a hub wrote."""
     if "id" not in fields:
         return None
+    with intact(f"turn {fields['id']}"):
+        return _turn_record(fields)
+
+
+def _turn_record(fields: Fields) -> TurnRecord:
     message = Message(
         id=fields["message_id"],
         text=fields["text"],
@@ -249,10 +261,16 @@ def turn_record(fields: Fields) -> TurnRecord | None:
 
 
 def ask_record(session_id: str, ask_id: str, fields: Fields) -> AskRecord | None:
-    """The ask ``ask_id`` in its session's asks hash; None when it is not there."""
+    """The ask ``ask_id`` in its session's asks hash; None when it is not there. Raises StoreForeign where it is
+    none that this version knows."""
     own = {name[len(ask_id) + 1 :]: value for name, value in fields.items() if name.startswith(ask_id + ":")}
     if "state" not in own:
         return None
+    with intact(f"ask {ask_id}"):
+        return _ask_record(session_id, ask_id, own)
+
+
+def _ask_record(session_id: str, ask_id: str, own: Fields) -> AskRecord:
     settlement = own.get("settlement")
     reason = own.get("reason")
     return AskRecord(
@@ -281,8 +299,18 @@ def ask_records(session_id: str, fields: Fields) -> tuple[AskRecord, ...]:
 
 
 def queued_messages(items: list[bytes]) -> tuple[QueuedMessage, ...]:
-    """The messages of a queue list, in order."""
-    return tuple(_queued.decode(item) for item in items)
+    """The messages of a queue list, in order. Raises StoreForeign where one is none."""
+    with intact("a message that waits"):
+        return tuple(_queued.decode(item) for item in items)
+
+
+@contextmanager
+def intact(what: str) -> Iterator[None]:
+    """Read what a hub should have written. Raises StoreForeign where it cannot be read as that."""
+    try:
+        yield
+    except (KeyError, ValueError, TypeError, msgspec.MsgspecError) as error:
+        raise foreign(f"{what}: {type(error).__name__}: {error}") from error
 
 
 def entry(turn_id: str, frame: bytes) -> Entry:

@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 from redis import exceptions
 
 from hub import events
-from hub.errors import StoreReadOnly, StoreTooOld, StoreUnavailable
+from hub.errors import StoreForeign, StoreReadOnly, StoreRefused, StoreTooOld, StoreUnavailable
 from hub.store import keys
 
 Argument = str | bytes | int
@@ -51,14 +51,16 @@ def clear_errors() -> Iterator[None]:
     except (exceptions.ReadOnlyError, exceptions.OutOfMemoryError) as error:
         raise StoreReadOnly(_read_only(error)) from error
     except (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.ClusterError, OSError) as error:
-        raise StoreUnavailable(_refused(error) or _away(error)) from error
+        raise _refused(error) or StoreUnavailable(_away(error)) from error
     except exceptions.NoPermissionError as error:
-        raise StoreUnavailable(_refused(error) or _away(error)) from error
+        raise _refused(error) or StoreUnavailable(_away(error)) from error
     except exceptions.RedisClusterException as error:
         raise StoreUnavailable(_away(error)) from error
     except exceptions.ResponseError as error:
         if any(sign in str(error) for sign in _READ_ONLY_SIGNS):
             raise StoreReadOnly(_read_only(error)) from error
+        if "WRONGTYPE" in str(error):
+            raise foreign(_WHERE.sub("", str(error))) from error
         if str(error).startswith(_AWAY_SIGNS):
             raise StoreUnavailable(_away(error)) from error
         if "unknown command" in str(error).lower():  # the first is HELLO, which Redis has since 6
@@ -68,13 +70,24 @@ def clear_errors() -> Iterator[None]:
         raise
 
 
-def _refused(error: BaseException) -> str | None:
+def foreign(what: str) -> StoreForeign:
+    """What to say of what the hub cannot have written."""
+    return StoreForeign(
+        f"The store holds something that is not this hub's under a name that is ({what}). Does another program "
+        "use th:* there? Give the hub a database of its own (redis://HOST/1, say), or bring that key back."
+    )
+
+
+def _refused(error: BaseException) -> StoreRefused | None:
     """What to say when the login is the reason, which redis-py tells in causes and words only."""
     kinds = (exceptions.AuthenticationError, exceptions.AuthorizationError, exceptions.NoPermissionError)
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, kinds) or any(sign in str(cause) for sign in _LOGIN_SIGNS):
-            return f"The store refuses this hub ({error}). store.url wants a user and password that may do all."
+            return StoreRefused(
+                f"The store refuses this hub ({_WHERE.sub('', str(error))}). store.url wants a user and password "
+                "that may do all that a hub does: docs/deploy.md has the rights."
+            )
         cause = cause.__cause__ or cause.__context__
     return None
 

@@ -18,11 +18,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from redis import Redis
 
 from hub import __version__
 from hub.cli.main import turnhub
 from hub.errors import StoreUnavailable
 from hub.statedir import HubNote, write_note
+from hub.store.rights import ENOUGH
 from tests.certificates import issue
 from tests.clihub import CliHub
 
@@ -192,6 +194,7 @@ def old_redis(version: str, hello: bytes) -> Iterator[str]:
                     b"TIME": b"*2\r\n$10\r\n%d\r\n$1\r\n0\r\n" % int(time.time()),
                     b"INFO": b"$%d\r\n%s\r\n" % (len(about), about),
                     b"HELLO": hello,
+                    b"EVAL": b"*0\r\n",
                 }
                 self.wfile.write(answers.get(words[0].upper(), b"+OK\r\n"))
 
@@ -281,6 +284,39 @@ def test_a_store_that_may_throw_sessions_away_is_named(redis: str) -> None:
     found = examine(GOOD.replace('state = "s"', f'state = "s"\nurl = "{redis}"'), code=1)["store"]
     assert "allkeys-lru" in found["detail"]
     assert "CONFIG SET maxmemory-policy noeviction" in found["mend"]
+
+
+@pytest.mark.skipif(REDIS is None, reason="redis-server is not installed")
+def test_a_store_that_takes_no_writes_is_named(redis: str) -> None:
+    """A replica answers, and is no store for a hub; so is one that is full."""
+    text = GOOD.replace('state = "s"', f'state = "s"\nurl = "{redis}"')
+    with Redis.from_url(redis) as look:
+        look.config_set("maxmemory-policy", "noeviction")
+        assert examine(text, code=0)["store"]["status"] == "ok"
+        look.execute_command("REPLICAOF", "127.0.0.1", "1")
+        assert (
+            "takes no writes now (You can't write against a read only replica"
+            in (examine(text, code=1)["store"]["detail"])
+        )
+        look.execute_command("REPLICAOF", "NO", "ONE")
+        look.config_set("maxmemory", "1")
+        assert "Give it more memory" in examine(text, code=1)["store"]["detail"]
+
+
+@pytest.mark.skipif(REDIS is None, reason="redis-server is not installed")
+def test_a_login_that_may_too_little_is_named_with_its_rights(redis: str) -> None:
+    """What it may not, and what mends it; a wrong password is another thing."""
+    text = GOOD.replace('state = "s"', f'state = "s"\nurl = "{redis}?username=hub&password=SESAME"')
+    with Redis.from_url(redis) as look:
+        look.config_set("maxmemory-policy", "noeviction")
+        assert "user and password" in examine(text, code=1)["store"]["mend"]
+        look.execute_command("ACL", "SETUSER", "hub", "on", ">SESAME", "~th:*", "+@all")
+        found = examine(text, code=1)["store"]
+        assert "(PUBLISH, SUBSCRIBE, " in found["detail"]
+        assert found["mend"].endswith(f"ACL SETUSER <user> {ENOUGH}")
+        assert "SESAME" not in json.dumps(found)
+        look.execute_command("ACL", "SETUSER", "hub", *ENOUGH.split())
+        assert examine(text, code=0)["store"]["status"] == "ok"
 
 
 def test_a_port_that_is_taken_is_named_with_another(monkeypatch: pytest.MonkeyPatch) -> None:
