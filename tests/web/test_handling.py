@@ -8,7 +8,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from hub.testing.process import HubProcess
+from hub.testing.process import HubProcess, hub_process
 from tests.web.test_looks import findings
 from tests.web.visitor import PHONE, Visitors
 
@@ -183,3 +183,17 @@ def test_tools_and_the_newest_words_are_a_key_away(hub: HubProcess, visitors: Vi
     me.page.keyboard.press("g")
     expect(turn.locator(".stats")).to_be_in_viewport()
     expect(me.page.get_by_role("button", name="Newest")).to_be_hidden()
+
+
+def test_the_page_begins_with_an_agent_that_can_run(visitors: Visitors) -> None:
+    """Not with the reason why the first one cannot; what a person has chosen stays chosen."""
+    config = '[agents.first]\ntransport = "nothing"\n[agents.second]\ntransport = "scripted"\n'
+    with hub_process(config) as own:
+        me = visitors.come(own)
+        me.open()
+        chosen = me.page.locator("[name=agent]")
+        expect(chosen).to_have_value("second")
+        expect(me.page.locator("#agent-reason")).to_be_empty()
+        chosen.select_option("first")
+        expect(me.page.locator("#agent-reason")).to_contain_text("nothing")
+        visitors.leave()

@@ -25,7 +25,7 @@ function sayReason() {
 function draw(state) {
   if (agents !== state.agents) {
     agents = state.agents;
-    const chosen = $("new").agent.value;
+    const chosen = $("new").agent.value || agents.find((one) => one.available)?.name; // at first one that can run
     $("new").agent.replaceChildren(...agents.map(({ name }) => h("option", { value: name, selected: name === chosen }, name)));
     sayReason();
   }
