@@ -140,7 +140,9 @@ class FakeHub:
     async def list_sessions(self, request: Request) -> Response:
         def listed(one: Session) -> Json:
             waiting = sum(ask["state"] == "open" for ask in one.asks.values())
-            return {**one.record, "turn": one.turn and self._turn(one.turn), "open_asks": waiting}
+            ends = [event["type"].removeprefix("turn_") for event in one.events if event["type"] in ENDS]
+            turn = one.turn and self._turn(one.turn)
+            return {**one.record, "turn": turn, "open_asks": waiting, "ended": ends[-1] if ends else None}
 
         return JSONResponse([listed(one) for one in reversed(self.sessions.values())])
 

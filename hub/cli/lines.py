@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from textwrap import indent
 from typing import Final
 
@@ -30,6 +31,7 @@ from hub.events import (
 )
 
 _MARKS: Final = {"ok": "✓", "error": "✗", "denied": "⊘", "interrupted": "■", "unknown": "?"}
+_CENT: Final = 0.01
 Ending = TurnCompleted | TurnFailed | TurnInterrupted
 
 
@@ -108,7 +110,7 @@ def ending_line(event: Ending, retry: str) -> Line:
     if event.tools:
         parts.append(f"{event.tools} tool{'s' if event.tools > 1 else ''}")
     if event.cost_usd:
-        parts.append(f"${event.cost_usd:.2f}")
+        parts.append(dollars(event.cost_usd))
     figures = " · ".join(parts)
     match event:
         case TurnCompleted(stop_reason=reason):
@@ -121,6 +123,11 @@ def ending_line(event: Ending, retry: str) -> Line:
             return Line(f"■ interrupted by {by} · {figures}", "yellow")
 
 
+def dollars(cost: float) -> str:
+    """A cost for people; a very small one is not nothing."""
+    return f"${cost:.2f}" if cost >= _CENT else f"${cost:.4f}"
+
+
 def seconds(milliseconds: int) -> str:
     """A duration for people."""
     if milliseconds < 1000:
@@ -129,10 +136,19 @@ def seconds(milliseconds: int) -> str:
     return f"{milliseconds / 1000:.1f} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"
 
 
-def tool_line(name: str, given: dict[str, object]) -> str:
+def tool_line(name: str, given: Mapping[str, object]) -> str:
     """A tool call in one line: its name and what it is about."""
     about = next((given[key] for key in ("command", "file_path", "path", "url", "pattern") if key in given), None)
-    return one_line(f"{name} {given or '' if about is None else about}", 160)
+    if about is None and given:
+        about = _questions(given) or msgspec.json.encode(given, enc_hook=str).decode()
+    return one_line(f"{name} {'' if about is None else about}", 160)
+
+
+def _questions(given: Mapping[str, object]) -> str:
+    """What a tool asks a person, where its input is questions."""
+    asked = given.get("questions")
+    found = [one.get("question") for one in asked if isinstance(one, dict)] if isinstance(asked, list) else []
+    return " ".join(one for one in found if isinstance(one, str))
 
 
 def ask_lines(ask: Ask, *, how: bool = True) -> str:

@@ -38,7 +38,7 @@ def sessions(caller: Caller, limit: int) -> None:
     async def work(client: Client) -> int:
         found = await client.sessions(limit)
         rows = found if caller.out.json else [{**one, "state": _state(one)} for one in found]
-        caller.out.table(("id", "agent", "state", "title", "updated_at"), rows)
+        caller.out.table(("id", "agent", "state", "title", "updated_at"), rows, "There is no session yet.")
         return DONE
 
     caller.run(work)
@@ -47,7 +47,9 @@ def sessions(caller: Caller, limit: int) -> None:
 def _state(session: dict[str, Any]) -> str:
     if session.get("open_asks"):
         return "waits for you"
-    return session["turn"]["state"] if session.get("turn") else "idle"
+    if session.get("turn"):
+        return str(session["turn"]["state"])
+    return "failed" if session.get("ended") == "failed" else "idle"  # as `turnhub top` has it
 
 
 @click.command()
@@ -61,7 +63,8 @@ def asks(caller: Caller) -> None:
             caller.out.document(records)
         else:
             rows = [{**one, "kind": one["ask"]["kind"], "about": about(one)} for one in records]
-            caller.out.table(("id", "kind", "about", "session_id", "opened_at"), rows)
+            columns = ("id", "kind", "about", "session_id", "opened_at")
+            caller.out.table(columns, rows, "Nothing waits for you.")
         return DONE
 
     caller.run(work)

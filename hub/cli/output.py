@@ -56,10 +56,13 @@ class Output:
         console = Console(stderr=True, highlight=False, soft_wrap=True)
         console.print(Text(clean(text)), style=style or None)
 
-    def table(self, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-        """Rows as a table on a terminal, else as tab-separated lines; all of them as JSON when asked for."""
+    def table(self, columns: Sequence[str], rows: Sequence[Mapping[str, Any]], none: str = "") -> None:
+        """Rows as a table on a terminal, else as tab-separated lines; all of them as JSON when asked for.
+        ``none``: what a person at a terminal is told, as talk, where there are no rows."""
         if self.json:
             self.document(list(rows))
+        elif none and not rows and sys.stdout.isatty():
+            self.talk(none, "dim")
         elif sys.stdout.isatty():
             self._rich_table(columns, rows)
         else:

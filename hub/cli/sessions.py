@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("agent")
 @click.option("--title", help="What it is about.")
-@click.option("--cwd", help="The agent's working directory, as the hub sees it.")
+@click.option(
+    "--cwd",
+    help="The agent's working directory, where it runs, relative to its own. It is looked for when a turn begins.",
+)
 @click.option("--policy", help="The policy bundle, if not the agent's own.")
 @click.option("--sensitive", is_flag=True, help="Let no model elsewhere make memories of its turns.")
 @hub_command

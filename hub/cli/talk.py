@@ -67,7 +67,7 @@ def attach(caller: Caller, session: str, plain: bool) -> None:
     """Chat in SESSION, at a terminal: see what is said, by whomever, and talk.
 
     With --plain or --json, or where input or output is no terminal: watch its running turn, from its beginning to
-    its end. Leaving never stops the turn.
+    its end, and no further: exits with how it ended, at once where none runs. Leaving never stops the turn.
     """
 
     async def work(client: Client) -> int:

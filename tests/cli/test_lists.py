@@ -31,6 +31,28 @@ def test_sessions_are_listed_newest_first_with_their_state(hub: CliHub) -> None:
     hub.run("interrupt", busy)
 
 
+def test_a_session_that_failed_is_listed_as_that(hub: CliHub) -> None:
+    """As `turnhub top` and the page have it; once it has gone on, it is idle."""
+    session = hub.new()
+
+    def state() -> str:
+        rows = (line.split("\t") for line in hub.run("sessions").stdout.splitlines())
+        return next(row[2] for row in rows if row[0] == session)
+
+    hub.run("send", session, script(FAIL))
+    assert state() == "failed"
+    hub.run("send", session, "hello")
+    assert state() == "idle"
+
+
+def test_people_are_told_that_nothing_waits(hub: CliHub) -> None:
+    """Not a heading over nothing; a pipe gets nothing."""
+    with hub.at_terminal("asks") as terminal:
+        assert "SESSION ID" not in terminal.until("Nothing waits for you.")
+        assert terminal.end() == 0
+    assert hub.run("asks").stdout == hub.run("asks").stderr == ""
+
+
 def test_agents_are_listed_with_why_they_cannot_run(hub: CliHub) -> None:
     """The reason stands beside the name."""
     lines = {line.split("\t")[0]: line.split("\t") for line in hub.run("agents").stdout.splitlines()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hub import events
+from hub.cli.lines import tool_line
 from hub.cli.output import Output
 from hub.cli.view import View
 from hub.client import Received
@@ -141,10 +142,22 @@ def test_the_message_is_shown_to_those_who_did_not_write_it(capsys: pytest.Captu
     assert see(capsys, message, own=False)[1] == "> hello\n"
 
 
+def test_a_tool_is_told_by_what_it_is_about() -> None:
+    """A command, a file, what it asks; else its input as JSON."""
+    assert tool_line("Bash", {"command": "ls", "timeout": 3}) == "Bash ls"
+    asked = {"questions": [{"question": "Which?", "options": []}, {"question": "Why?"}]}
+    assert tool_line("AskUserQuestion", asked) == "AskUserQuestion Which? Why?"
+    assert tool_line("Note", {"on": True, "to": None}) == 'Note {"on":true,"to":null}'
+    assert tool_line("Odd", {"questions": "none"}) == 'Odd {"questions":"none"}'
+    assert tool_line("Bare", {}) == "Bare"
+
+
 def test_the_ending_has_its_figures(capsys: pytest.CaptureFixture[str]) -> None:
     """Time, tools, money; a stop that is not the usual one; whether to try again."""
     done = TurnCompleted(stop_reason="end_turn", duration_ms=83_000, tools=2, cost_usd=0.5)
     assert see(capsys, done)[1] == "✓ done · 1 min 23 s · 2 tools · $0.50\n"
+    tiny = TurnCompleted(stop_reason="end_turn", duration_ms=900, cost_usd=0.0001)
+    assert see(capsys, tiny)[1] == "✓ done · 900 ms · $0.0001\n"
     assert "done (refusal) · 900 ms" in see(capsys, TurnCompleted(stop_reason="refusal", duration_ms=900))[1]
     failed = TurnFailed(code="stalled", message="Nothing came.", retryable=False, duration_ms=1500)
     assert see(capsys, failed)[1] == "✗ failed (stalled): Nothing came. · 1.5 s\n"

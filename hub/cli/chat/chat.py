@@ -212,7 +212,7 @@ class Chat:
             case Interrupt():
                 self._do(self._interrupt())
             case Help():
-                self._say(HELP)
+                self._say(render.wrapped(HELP, self._screen.columns))
             case Quit():
                 self.left()
 

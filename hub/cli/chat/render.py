@@ -8,7 +8,9 @@ Links are their words and their address, never a terminal's own hyperlinks; HTML
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable
+from textwrap import wrap
 from typing import Final
 
 from markdown_it import MarkdownIt
@@ -25,6 +27,17 @@ MOST: Final = 12_000
 """Longer blocks are shown as they are: while code is coloured nothing else happens here. So are those with more
 brackets than prose has: what a parser does with them grows with the square of their number."""
 _MOST_BRACKETS: Final = 2_000
+_COLUMN: Final = re.compile(r"  \S.*?\s{2,}")
+
+
+def wrapped(text: str, width: int) -> str:
+    """Our own lines, broken between words where they are longer than ``width``, below the column they are in."""
+    lines = []
+    for line in text.split("\n"):
+        column = _COLUMN.match(line)
+        behind = " " * (column.end() if column else 0)
+        lines += wrap(line, max(width, 30), subsequent_indent=behind, break_on_hyphens=False) or [""]
+    return "\n".join(lines)
 
 
 def words(text: str, width: int) -> str:

@@ -72,6 +72,8 @@ def judge(config: Path | None, name: str, as_json: bool) -> None:
     Needs no running hub. A line that is no call gets an error in its place, and the exit code 2.
     """
     engine, chosen = _prepared(config, name)
+    if sys.stdin.isatty():
+        click.echo('Type calls, as {"tool": "Bash", "input": {"command": "ls"}}; Ctrl-D ends.', err=True)
     wrong = 0
     for number, line in enumerate(sys.stdin.buffer, 1):
         if not line.strip():

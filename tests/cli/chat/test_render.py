@@ -85,3 +85,17 @@ def test_lines_are_left_to_the_terminal_to_wrap() -> None:
     """So that they can be copied, and follow its width; words keep to the width they are given."""
     assert bare(render.plain("word " * 100)) == ("word " * 100).rstrip()
     assert max(map(len, bare(render.words("word " * 100, 40)).split("\n"))) <= 40
+
+
+def test_lines_of_our_own_break_between_words() -> None:
+    """Below the column that they are in; what fits stays as it is."""
+    text = "One two three four five six seven eight.\n\n  /cmd TEXT     does what is said here in some words"
+    assert render.wrapped(text, 32).split("\n") == [
+        "One two three four five six",
+        "seven eight.",
+        "",
+        "  /cmd TEXT     does what is",
+        "                said here in",
+        "                some words",
+    ]
+    assert render.wrapped(text, 100) == text
