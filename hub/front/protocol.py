@@ -14,7 +14,7 @@ from collections import Counter
 from typing import Any, ClassVar, Final
 
 from msgspec import Struct
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from hub.config import ServerConfig
 from hub.errors import BadRequest, HubError, Overloaded
@@ -74,6 +74,9 @@ class FrontProtocol(HttpToolsProtocol):
         self._body_came = False
         self._in_head = False
         self._in_body = False
+        self._under_way: list[
+            RequestResponseCycle
+        ] = []  # requests without a whole response; the base knows the last
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take the connection, or say that there are too many."""
@@ -96,6 +99,10 @@ class FrontProtocol(HttpToolsProtocol):
             self.peers[self._peer] -= 1
             if not self.peers[self._peer]:
                 del self.peers[self._peer]
+        self.pipeline.clear()  # nobody is there to be answered
+        for cycle in self._under_way:
+            cycle.disconnected = True
+            cycle.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -129,7 +136,10 @@ class FrontProtocol(HttpToolsProtocol):
         """A request's head is complete."""
         self._in_head, self._in_body, self._counted_bytes = False, True, 0
         self._stop_waiting()
+        before = self.cycle
         super().on_headers_complete()
+        if self.cycle is not before:
+            self._under_way = [one for one in self._under_way if not one.response_complete] + [self.cycle]
 
     def on_message_complete(self) -> None:
         """A request is complete."""
