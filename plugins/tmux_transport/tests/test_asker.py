@@ -20,7 +20,7 @@ from turnhub_tmux.transcript.facts import Result, Used
 from turnhub_tmux.typist import SEEN, Seen
 
 from hub import Answered, AskRequest, By, HubError, Settlement, WithdrawnAsk, hookimpl
-from hub.testing import FakeTurn, allow, make_session
+from hub.testing import FakeTurn, allow, deny, make_session
 
 pytestmark = pytest.mark.anyio
 
@@ -320,3 +320,43 @@ async def test_an_answer_that_cannot_be_typed_is_told_by_asking_again_once(shown
     assert not first.delivered
     assert not second.delivered
     assert not isinstance(second.answer.result(), WithdrawnAsk)
+
+
+@pytest.mark.parametrize(
+    ("given", "denied", "delivered"),
+    [(allow(), True, False), (allow(), False, True), (deny(), True, True), (deny(), False, False)],
+)
+async def test_an_answer_by_keys_is_delivered_unless_the_call_ended_otherwise(
+    shown: Callable[[str], Seen], monkeypatch: pytest.MonkeyPatch, given: Settlement, denied: bool, delivered: bool
+) -> None:
+    """The dialog's going proves nothing where somebody at the keyboard answered at the same moment: the transcript
+    does; the key that came too late is taken back."""
+    hands = Hands()
+    monkeypatch.setattr(module, "Keys", lambda *_: hands)
+    turn = fake()
+    async with asking(turn) as asker:
+        asker.look(shown("w200-perm-bash"), (CALL,), hooked=False, written=True)
+        ask = await turn.asked()
+        turn.settle(given)
+        await hands.gave.wait()
+        asker.result(Result(tool_use_id="t", content="", denied=denied))
+        await until(lambda: not asker.waiting)
+    assert (ask.delivered, hands.took_back) == (delivered, not delivered)
+    assert turn.problems == []
+
+
+class Hands:
+    """Press keys, and see the dialog go."""
+
+    def __init__(self) -> None:
+        self.gave = asyncio.Event()
+        self.took_back = False
+
+    async def give(self, lock: object) -> bool:
+        """The dialog has gone."""
+        self.gave.set()
+        return True
+
+    async def take_back(self, lock: object) -> None:
+        """The last key."""
+        self.took_back = True

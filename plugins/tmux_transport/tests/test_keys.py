@@ -53,7 +53,7 @@ class Place:
         await asyncio.sleep(0)
         look: Any = None  # what tmux says beyond the screen is the typist's business
         seen = Seen(look=look, screen=self._screens[self.shown], manifest=self.manifest)
-        return Sight(holder="agent", seen={SEEN: seen})
+        return Sight(holder="agent", draft=seen.screen.composer.text, seen={SEEN: seen})
 
     async def press(self, *names: str, sight: Sight, times: int = 1) -> bool:
         """A key."""
@@ -182,3 +182,26 @@ def counted(number: int, of: int) -> str:
         "─" * 90 + f"\n Bash command{' ' * 60}{number} of {of}\n\n touch made\n\n Do you want to proceed?\n"
         " ❯ 1. Yes\n   2. No\n\n Esc to cancel · Tab to amend\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("draft", "left"), [("1", ""), ("half a thought1", "half a thought"), ("my own", "my own")]
+)
+async def test_a_key_that_missed_its_dialog_is_taken_out_of_the_composer(
+    place: Callable[..., Place], draft: str, left: str
+) -> None:
+    """Somebody at the keyboard was faster; what they have typed stays."""
+    typed = f"{'─' * 90}\n❯ {{}}\n{'─' * 90}\n  ? for shortcuts\n"
+    here = place("w200-perm-bash", {("w200-perm-bash", "1"): "w200-idle"})
+    typist: Any = here
+    reply = Answered(ask_id="ask", settlement=allow())
+    keys = Keys(typist, lambda dialog: is_about(dialog, BASH), lambda dialog: reply_of(dialog, BASH, reply))
+    assert await keys.give(lock)
+    here.add("with it", typed.format(draft))
+    here.add("without", typed.format(left))
+    here.leads({("with it", "BSpace"): "without"})
+    here.shown = "with it"
+    await keys.take_back(lock)
+    assert here.pressed == ["1", "BSpace"] if draft != left else ["1"]
+    sight = await here.look()
+    assert sight.draft == left

@@ -11,10 +11,12 @@ from turnhub_tmux.bridge.decisions import Allow, Deny, Fill
 from turnhub_tmux.bridge.facts import PermissionAsked
 from turnhub_tmux.bridge.posts import questions_of
 from turnhub_tmux.requests import (
+    KEYBOARD,
     behind,
     by_keyboard,
     decision_of,
     is_about,
+    is_another,
     of_dialog,
     refusals,
     reply_of,
@@ -25,12 +27,14 @@ from turnhub_tmux.screen.manifest import Manifest
 from turnhub_tmux.screen.reader import read
 from turnhub_tmux.screen.types import Dialog
 
-from hub import Answered, Settlement, WithdrawnAsk
+from hub import Answered, AskRequest, Settlement, WithdrawnAsk
 from hub.testing import allow, answer, deny, respond
 
 COLOUR = {"question": "Which colour?", "header": "Colour", "options": [{"label": "Red"}, {"label": "Blue"}]}
 SIZE = {"question": "Which size?", "header": "Size", "options": [{"label": "Small"}, {"label": "Large"}]}
 ASKED = {"questions": [COLOUR]}
+CALL = request_of("Bash", {"command": "touch made"}, source="pane")
+QUESTION = request_of("AskUserQuestion", ASKED, source="pane")
 TOPPINGS = {"question": "Which toppings do you want on the pizza?", "options": [], "multiSelect": True}
 
 
@@ -224,6 +228,35 @@ def test_answers_become_what_a_hook_takes() -> None:
     both = {"questions": [COLOUR, SIZE]}
     form = PermissionAsked(ask_id="1", tool="AskUserQuestion", input=both, questions=questions_of(both))
     assert decision_of(form, answered(respond("neither"))) == Deny(message="neither")
+
+
+@pytest.mark.parametrize(
+    ("request_", "given", "found", "denied", "another"),
+    [
+        (CALL, allow(), None, True, True),
+        (CALL, allow(), None, False, False),
+        (CALL, deny(), None, True, False),
+        (CALL, deny(), None, False, True),
+        (QUESTION, answer({"Which colour?": "Blue"}), {"answers": {"Which colour?": "Red"}}, False, True),
+        (QUESTION, answer({"Which colour?": "Blue"}), {"answers": {"Which colour?": "Blue"}}, False, False),
+        (QUESTION, answer({"Which colour?": "b,\u200b a"}), {"answers": {"Which colour?": "a, b"}}, False, False),
+        (QUESTION, answer({"Which colour?": "Blue"}), {"response": "Chat about this"}, True, True),
+        (QUESTION, answer({"Which colour?": "Blue"}), None, True, True),
+        (QUESTION, answer({"Which colour?": "Blue"}), None, False, False),
+        (QUESTION, respond("a green"), {"answers": {"Which colour?": "a green"}}, False, False),
+        (QUESTION, respond("a green"), {"answers": {"Which colour?": "Red"}}, False, True),
+        (QUESTION, respond("Chat about this"), {"response": "Chat about this"}, True, False),
+    ],
+)
+def test_it_is_known_whose_answer_the_agent_took(
+    request_: AskRequest, given: Settlement, found: Any, denied: bool, another: bool
+) -> None:
+    """By what its transcript has as the result of the call."""
+    other = None if found is None else Settlement(by=KEYBOARD, **found)
+    if request_ is CALL:
+        other = by_keyboard(CALL, allowed=not denied)
+    assert is_another(Answered(ask_id="ask", settlement=given), request_, other, denied=denied) is another
+    assert not is_another(WithdrawnAsk(ask_id="ask", reason="gone"), request_, other, denied=denied)
 
 
 def test_what_the_keyboard_answered_is_told_only_where_its_consequences_tell_it() -> None:

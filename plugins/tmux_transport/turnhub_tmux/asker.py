@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import structlog
@@ -34,6 +35,7 @@ from turnhub_tmux.requests import (
     by_keyboard,
     decision_of,
     is_about,
+    is_another,
     refusals,
     reply_of,
     request_of,
@@ -51,6 +53,8 @@ _ROW_S: Final = 0.4
 """Seconds in which a call may be named that a dialog is about, where no transcript is followed."""
 _NAMED_S: Final = 3.0
 """The same, where one is followed. The screen alone knows one page of several, and not how the call ends."""
+_REFUSED_S: Final = 1.0
+"""Seconds in which the transcript may tell that a call was refused that was allowed by keys."""
 _CALLED: Final = frozenset({"permission", "question", "plan"})
 """The kinds of dialogs that are about a call."""
 _TOLD_S: Final = 3.0
@@ -74,6 +78,7 @@ class Asker:
         self._stands: tuple[str, float] | None = None
         self._shown: Seen | None = None  # what stands there long enough to be asked about
         self._unanswerable: set[str] = set()
+        self._written = False
         self._news = asyncio.Event()
         self._sourcing = group.create_task(self._source())
         self._clock = asyncio.get_running_loop().time
@@ -111,9 +116,13 @@ class Asker:
     def result(self, result: Result) -> None:
         """A call has its result: an ask about it is over."""
         for one in self._open:
-            if one.known.tool_id == result.tool_use_id and not one.over.is_set() and not one.answering:
-                output = result.detail if isinstance(result.detail, dict) else words(result.content)
-                self._elsewhere(one, by_keyboard(one.known, allowed=not result.denied, output=output))
+            if one.known.tool_id != result.tool_use_id or one.over.is_set():
+                continue
+            if one.answering:
+                one.result = result
+                one.told.set()
+            else:
+                self._elsewhere(one, _answered_by(one, result))
                 one.over.set()
 
     # Seen on the screen
@@ -122,7 +131,7 @@ class Asker:
         """What the agent's screen shows now. ``hooked``: its hook is expected to tell of a dialog, too;
         ``written``: its transcript is. Sources are asked about it once it has stood there for a moment, and not
         again before it changes."""
-        dialog, calls = seen.screen.dialog, tuple(pending)
+        dialog, calls, self._written = seen.screen.dialog, tuple(pending), written
         for one in self._open:
             self._name(one, calls)
             self._seen_again(one, dialog)
@@ -294,11 +303,28 @@ class Asker:
 
         try:
             keys = Keys(self._typist, about, lambda dialog: reply_of(dialog, one.request, answer))
-            return await keys.give(self._turn.exclusive)
+            pressed = await keys.give(self._turn.exclusive)
         except HubError as error:
             self._log.warning("an answer could not be typed", error=type(error).__name__, reason=error.detail)
             self._ask_again(one, error.detail)
             return False
+        if pressed and await self._was_faster(one, answer):
+            with suppress(HubError):  # it is a draft, which the next delivery sets aside
+                await keys.take_back(self._turn.exclusive)
+            return False
+        return pressed
+
+    async def _was_faster(self, one: OpenAsk, answer: Answer) -> bool:
+        """Whether the dialog went since somebody at the keyboard had answered it otherwise. The transcript tells
+        at once, unless the call runs: where it was allowed here, only a refusal is waited for, for a moment."""
+        if not self._written or one.known.tool_id is None:
+            return False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_REFUSED_S if agreed(answer) else None):
+                await one.told.wait()
+        if one.result is None:
+            return False
+        return is_another(answer, one.known, _answered_by(one, one.result), denied=one.result.denied)
 
     def _ask_again(self, one: OpenAsk, reason: str) -> None:
         """Say that the answer did not reach the agent, by asking again, once: its dialog waits still."""
@@ -332,6 +358,12 @@ class Asker:
 
 def _asked_by(asked: PermissionAsked) -> AskRequest:
     return request_of(asked.tool, asked.input, source="hook", tool_id=asked.tool_use_id)
+
+
+def _answered_by(one: OpenAsk, result: Result) -> Settlement | None:
+    """What somebody answered at the keyboard, as the result of the call tells."""
+    output = result.detail if isinstance(result.detail, dict) else words(result.content)
+    return by_keyboard(one.known, allowed=not result.denied, output=output)
 
 
 def _foreign(request: AskRequest) -> OpenAsk:

@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 from hub import CannotConvey, Ending, Message, MessageDelivered, Sight, TurnContext, Verdict, undelivered
 from turnhub_tmux.belonging import Belonging
 from turnhub_tmux.history import History, Typed
-from turnhub_tmux.senses import Senses, Wanted
+from turnhub_tmux.senses import Item, Senses, Wanted
 from turnhub_tmux.typist import PaneTypist
 from turnhub_tmux.verdicts import Signs
 
@@ -31,8 +31,9 @@ def words_of(typist: PaneTypist, message: Message) -> str:
 
 
 class Handing:
-    """Of one turn. ``look`` takes a sight into account, ``asking``: whether somebody is being asked. ``draft``: a
-    person's, which is still to be put back."""
+    """Of one turn. ``look`` takes a sight into account, ``asking``: whether somebody is being asked; ``leave``:
+    what is noticed before the message is typed is for those who listen between turns. ``draft``: a person's, which
+    is still to be put back."""
 
     def __init__(
         self,
@@ -43,6 +44,7 @@ class Handing:
         *,
         look: Callable[[Sight], None],
         asking: Callable[[], bool],
+        leave: Callable[[Item], None],
     ) -> None:
         self._turn = turn
         self._typist = typist
@@ -50,6 +52,7 @@ class Handing:
         self._history = history
         self._look = look
         self._asking = asking
+        self._leave = leave
         self._clock = asyncio.get_running_loop().time
         self.draft: str | None = None
 
@@ -108,7 +111,7 @@ class Handing:
                     if self._clock() >= deadline:
                         return None  # delivering says what stands in the way
                 case _:
-                    continue  # of before
+                    self._leave(item)  # of before
 
 
 def _can_be_typed_into(sight: Sight) -> bool:

@@ -37,6 +37,7 @@ class Keys:
         self._about = about
         self._reply = reply
         self._pressed = False
+        self._last: Stroke | None = None
 
     async def give(self, lock: Lock) -> bool:
         """Press until the dialog is gone; whether it was our keys that did it. Raises CannotAnswerError,
@@ -56,6 +57,22 @@ class Keys:
                     raise NotTaken("The dialog does not react to keys. Answer it in the terminal.")
                 sight = after
         return self._pressed
+
+    async def take_back(self, lock: Lock) -> None:
+        """What was pressed last is out of the composer, where it went since somebody else was faster to answer the
+        dialog. Raises PlaceTaken, PlaceLost, TerminalFailed."""
+        async with lock(self._typist.place) as hold:
+            sight = await self._typist.look()
+            if sight.holder != "agent" or sight.dialog is not None or not sight.draft_whole:
+                return
+            hold.check()
+            match self._last:
+                case Key(name=name) if len(name) == 1 and sight.draft.endswith(name):
+                    await self._typist.press("BSpace", sight=sight)
+                case Paste(text=text) if text.strip() and sight.draft.strip() == text.strip():
+                    await self._typist.clear(sight)
+                case _:
+                    return
 
     def _is_another(self, sight: Sight, before: Dialog) -> bool:
         """Whether the dialog has made room for one like it, about the same: that one is not ours to answer."""
@@ -92,7 +109,8 @@ class Keys:
                 done = await self._typist.press(stroke.name, sight=sight)
         except TerminalFailed:
             done = True  # it may have been: looking tells
-        self._pressed |= done and not _is_move(stroke)
+        if done and not _is_move(stroke):
+            self._pressed, self._last = True, stroke
 
     async def _change(self, before: Sight, within_s: float) -> Sight:
         """The sight once something has changed, and has come to rest."""

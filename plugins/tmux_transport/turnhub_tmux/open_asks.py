@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from hub import AskDelivered, AskOpened, AskRequest, AskWithdrawn, Settlement, TurnContext
 from turnhub_tmux.bridge.facts import AskOver, PermissionAsked
 from turnhub_tmux.screen.types import Dialog
+from turnhub_tmux.transcript.facts import Result
 
 
 class OpenAsk(Struct, eq=False):
     """An ask that is under way. ``asked``: the hook's request; ``dialog``: what the screen shows of it; ``call``:
     what the transcript told later of an ask that the screen alone was the first to show;
-    ``foreign``: neither, only a plugin sees it; ``again``: an answer to it could not be typed before."""
+    ``foreign``: neither, only a plugin sees it; ``again``: an answer to it could not be typed before. ``result``:
+    what the transcript told of its call while an answer was being given, and ``told``: that it has."""
 
     request: AskRequest
     elsewhere: asyncio.Future[Settlement]
@@ -27,6 +29,8 @@ class OpenAsk(Struct, eq=False):
     foreign: bool = False
     again: bool = False
     answering: bool = False
+    result: Result | None = None
+    told: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
     @property

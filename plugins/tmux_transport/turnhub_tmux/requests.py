@@ -341,6 +341,30 @@ def by_keyboard(request: AskRequest, *, allowed: bool, output: Any = None, given
     return None
 
 
+def is_another(answer: HubAnswer, request: AskRequest, found: Settlement | None, *, denied: bool) -> bool:
+    """Whether the agent tells of another answer than this one, namely of ``found``, as somebody at the keyboard
+    gave it. ``denied``: its call was refused, or left."""
+    if isinstance(answer, WithdrawnAsk):
+        return False
+    given = answer.settlement
+    if request.kind == "permission":
+        return (given.decision == "allow") == denied
+    if found is None:
+        return denied and (given.answers is not None or given.response is not None)
+    said = {key: _parts(words) for key, words in (found.answers or {}).items()}
+    if given.answers is not None:
+        return not said or any(
+            said.get(key, _parts(words)) != _parts(words) for key, words in given.answers.items()
+        )
+    words = _parts(given.response or "")
+    return words not in said.values() and words != _parts(found.response or "")
+
+
+def _parts(words: str) -> set[str]:
+    """The parts of an answer, as far as any composer leaves them as they are."""
+    return {_plain(part) for part in words.split(",")}
+
+
 def _filled_in(request: AskRequest, output: Any) -> Settlement | None:
     """What somebody made of a form, as its server was told."""
     told = output if isinstance(output, Mapping) else {}

@@ -87,7 +87,15 @@ class Run:
         self._joining = joining
         self._whose = Belonging(words_of(typist, turn.message), begun=turn.adopted, joining=joining)
         self._steering = Steering(turn, typist, history, joining)
-        self._handing = Handing(turn, typist, senses, history, look=self._look, asking=lambda: self._asker.waiting)
+        self._handing = Handing(
+            turn,
+            typist,
+            senses,
+            history,
+            look=self._look,
+            asking=lambda: self._asker.waiting,
+            leave=self._leave,
+        )
         self._sight: Sight | None = None
         self._shown = Shown()
         self._retries = Retries()
@@ -101,13 +109,17 @@ class Run:
 
     async def play(self, wanted: asyncio.Event) -> Ending:
         """Run the turn to its end. ``wanted`` is set when somebody wants it stopped."""
-        async with self._senses.open(self._typist, wanted), asyncio.TaskGroup() as group:
-            self._asker = Asker(self._turn, self._story, self._typist, self._bridge, group)
-            try:
-                return await self._whole(wanted)
-            finally:
-                self._asker.close()
-                self._history.own(*self._whose.ids)
+        try:
+            async with self._senses.open(self._typist, wanted), asyncio.TaskGroup() as group:
+                self._asker = Asker(self._turn, self._story, self._typist, self._bridge, group)
+                try:
+                    return await self._whole(wanted)
+                finally:
+                    self._asker.close()
+        finally:
+            while not self._senses.items.empty():  # noticed after the last look at it, or in a turn that broke off
+                self._leave(self._senses.items.get_nowait())
+            self._history.own(*self._whose.ids)
 
     async def _whole(self, wanted: asyncio.Event) -> Ending:
         turn = self._turn
@@ -186,6 +198,17 @@ class Run:
         if not fact.late:
             for event in self._story.hear(fact, written=self._senses.tail is not None):
                 await self._turn.emit(event)
+
+    def _leave(self, item: Item) -> None:
+        """What is not of this turn is told between turns: a prompt that somebody typed, and what answers it."""
+        ids = self._whose.ids
+        match item:
+            case Fact(prompt_id=str() as prompt_id) if prompt_id not in ids:
+                self._history.leave([item])
+            case Prompt(aside=False) if item.uuid not in ids and item.prompt_id not in ids:
+                self._senses.rest_from(item)
+            case _:
+                return
 
     async def _hear_early(self, now: float) -> None:
         """The agent has gone on to a message of this turn: what its hooks told of it before that was known."""

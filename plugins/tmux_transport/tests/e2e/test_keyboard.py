@@ -15,7 +15,7 @@ from turnhub_tmux.bridge.access import USER, Access, url_of
 from turnhub_tmux.bridge.installed import installed
 from turnhub_tmux.bridge.state import Secrets, ports
 
-from hub import Completed, Connection, SessionInfo, TextDelta, ToolFinished
+from hub import Completed, Connection, Failed, SessionInfo, TextDelta, ToolFinished, Verdict
 from hub.testing import FakeIdle, FakeTurn, allow, make_session
 
 pytestmark = pytest.mark.anyio
@@ -194,6 +194,37 @@ async def test_what_the_agent_takes_up_while_it_works_is_told_of_in_that_turn(la
     assert [one.status for one in turn.of(ToolFinished)] == ["ok"]
     await lasting.tells_of_nothing()
     assert not turn.problems
+
+
+class Outpaced(FakeTurn):
+    """While its message is to be delivered somebody types, and has an answer; the message is not delivered."""
+
+    world: Any
+
+    async def deliver(self, typist: Any, message: Any = None) -> Verdict:
+        """Somebody was faster."""
+        self.world.keys("-l", "faster than you")
+        await self.world.shows("faster than you")
+        self.world.keys("Enter")
+        await self.world.shows("Echo: faster than you")
+        await typist.look()  # which reads all that was written
+        return Verdict(verdict="blocked", detail="Somebody types.")
+
+
+async def test_what_is_typed_while_a_message_fails_is_told_afterwards(lasting: Lasting) -> None:
+    """The turn of the message ends with nothing of it; then it is a turn of its own, with its answer."""
+    world, connection = lasting
+    Outpaced.world = world
+    failed = world.turn("kept away", made=Outpaced)
+    assert isinstance(await failed.play(connection), Failed)
+    idle = FakeIdle(failed.next("").session)
+    async with watching(connection, idle):
+        assert await idle.heard() == ["faster than you"]
+    turn = world.turn("faster than you", origin="keyboard", literal=False)
+    assert isinstance(await turn.play(connection), Completed)
+    assert turn.text == "Echo: faster than you"
+    assert "kept away" not in world.prompts()
+    await lasting.tells_of_nothing()
 
 
 @HOOKS_FIRST
