@@ -345,6 +345,28 @@ async def test_an_answer_by_keys_is_delivered_unless_the_call_ended_otherwise(
     assert turn.problems == []
 
 
+@pytest.mark.parametrize("how", ["asked", "allowed", "closed while asked", "closed later", "shown just now"])
+async def test_it_is_known_whether_somebody_is_being_asked(
+    shown: Callable[[str], Seen], monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """What the agent calls refused was refused at an open ask, or stopped while it ran."""
+    turn, hands = fake(), Hands()
+    monkeypatch.setattr(module, "Keys", lambda *_: hands)
+    monkeypatch.setattr(module, "_JUST_S", 60.0 if how == "shown just now" else 0.0)
+    async with asking(turn) as asker:
+        if how == "shown just now":
+            monkeypatch.setattr(module, "_HOOK_S", 60.0)
+        asker.look(shown("w200-perm-bash"), (CALL,), hooked=True, written=True)
+        if how != "shown just now":
+            await turn.asked()
+        if how in ("allowed", "closed later"):
+            turn.settle(allow())
+            await hands.gave.wait()
+        if how.startswith("closed"):
+            asker.close()
+        assert asker.unanswered is (how not in ("allowed", "closed later"))
+
+
 class Hands:
     """Press keys, and see the dialog go."""
 

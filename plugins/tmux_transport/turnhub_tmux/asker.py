@@ -55,6 +55,8 @@ _NAMED_S: Final = 3.0
 """The same, where one is followed. The screen alone knows one page of several, and not how the call ends."""
 _REFUSED_S: Final = 1.0
 """Seconds in which the transcript may tell that a call was refused that was allowed by keys."""
+_JUST_S: Final = 0.6
+"""Seconds for which the agent may take to tell what became of a dialog that was on the screen."""
 _CALLED: Final = frozenset({"permission", "question", "plan"})
 """The kinds of dialogs that are about a call."""
 _TOLD_S: Final = 3.0
@@ -79,6 +81,8 @@ class Asker:
         self._shown: Seen | None = None  # what stands there long enough to be asked about
         self._unanswerable: set[str] = set()
         self._written = False
+        self._dialog_at = -_JUST_S  # when the screen was last seen to show a dialog
+        self._closed: bool | None = None  # whether somebody was being asked when it was closed
         self._news = asyncio.Event()
         self._sourcing = group.create_task(self._source())
         self._clock = asyncio.get_running_loop().time
@@ -88,6 +92,16 @@ class Asker:
     def waiting(self) -> bool:
         """Whether somebody is asked, or an answer is under way."""
         return bool(self._open or self._asked)
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether somebody is, or was just now, being asked: what the agent calls refused was refused there, else
+        it was stopped while it ran. Of an adopted turn nobody knows: it counts as asked."""
+        if self._closed is not None:
+            return self._closed
+        asks = any(not one.answering and not one.over.is_set() for one in self._open)
+        shows = self._clock() - self._dialog_at < _JUST_S
+        return self._turn.adopted or asks or bool(self._asked) or shows
 
     # Seen by hook
 
@@ -103,7 +117,7 @@ class Asker:
         if one is None:
             return
         one.end = over
-        if over.ran is not True:
+        if over.ran is not True and not (over.answered and one.let):
             self._story.refused(one.request.tool_id or over.tool_use_id)
         if not over.answered:
             told = over.sign in ("tool", "batch") or (alive and one.request.kind == "permission")
@@ -132,6 +146,8 @@ class Asker:
         ``written``: its transcript is. Sources are asked about it once it has stood there for a moment, and not
         again before it changes."""
         dialog, calls, self._written = seen.screen.dialog, tuple(pending), written
+        if dialog is not None:
+            self._dialog_at = self._clock()
         for one in self._open:
             self._name(one, calls)
             self._seen_again(one, dialog)
@@ -277,7 +293,7 @@ class Asker:
         if isinstance(answer, Answered) and _there(answer.settlement):
             await self._turn.ask_delivered(answer.ask_id)
             return
-        one.answering = True
+        one.answering, one.let = True, agreed(answer)
         if not agreed(answer) and one.request.kind == "permission":
             self._story.refused(one.request.tool_id)
         if await self._give(one, answer) and isinstance(answer, Answered):
@@ -350,6 +366,7 @@ class Asker:
 
     def close(self) -> None:
         """The turn ends: what is still asked is withdrawn."""
+        self._closed = self.unanswered
         self._sourcing.cancel()
         for one in self._open:
             if one.task is not None:

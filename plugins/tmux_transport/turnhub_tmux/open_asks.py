@@ -15,8 +15,9 @@ from turnhub_tmux.transcript.facts import Result
 class OpenAsk(Struct, eq=False):
     """An ask that is under way. ``asked``: the hook's request; ``dialog``: what the screen shows of it; ``call``:
     what the transcript told later of an ask that the screen alone was the first to show;
-    ``foreign``: neither, only a plugin sees it; ``again``: an answer to it could not be typed before. ``result``:
-    what the transcript told of its call while an answer was being given, and ``told``: that it has."""
+    ``foreign``: neither, only a plugin sees it; ``again``: an answer to it could not be typed before. ``let``:
+    its answer lets the call run; ``result``: what the transcript told of its call while an answer was being given,
+    and ``told``: that it has."""
 
     request: AskRequest
     elsewhere: asyncio.Future[Settlement]
@@ -29,6 +30,7 @@ class OpenAsk(Struct, eq=False):
     foreign: bool = False
     again: bool = False
     answering: bool = False
+    let: bool = False
     result: Result | None = None
     told: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None

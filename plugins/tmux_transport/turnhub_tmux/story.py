@@ -42,6 +42,7 @@ class Story:
         self._started: set[str] = set()
         self._finished: set[str] = set()
         self._denied: set[str] = set()
+        self._stopped: set[str] = set()
         self._used: dict[str, Used] = {}
         self._calls: dict[str, Used] = {}
         self._results: dict[str, Result] = {}
@@ -280,6 +281,10 @@ class Story:
         if tool_id is not None:
             self._denied.add(tool_id)
 
+    def stopped(self, tool_id: str) -> None:
+        """The call was stopped while it ran, although the agent calls that a refusal."""
+        self._stopped.add(tool_id)
+
     def block(self) -> int:
         """The number of a new block."""
         self._next += 1
@@ -302,6 +307,8 @@ class Story:
         if tool_id in self._finished:
             return []
         self._finished.add(tool_id)
+        if tool_id in self._stopped - self._denied and status == "denied":
+            status = "interrupted"
         if tool_id in self._denied and status in ("error", "unknown"):
             status = "denied"
         text = None if output is None else words(output)

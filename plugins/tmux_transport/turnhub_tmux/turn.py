@@ -249,6 +249,9 @@ class Run:
             await self._hear_early(now)
         if waited and not self._whose.queued:
             await self._begins(now)
+        if isinstance(fact, Result) and fact.rejected and not fact.aside and not self._asker.unanswered:
+            self._signs.at_tool = True
+            self._story.stopped(fact.tool_use_id)
         past = self._adopted and fact.at < self._since
         for event in self._story.read(fact, live=not self._senses.hooked, past=past):
             await self._turn.emit(event)

@@ -25,7 +25,8 @@ _AT_REST: Final = "The agent came to rest without saying that it is done. What c
 class Signs(Struct):
     """What speaks for the turn's end; times are seconds of the loop's clock. ``command``: the message is a command
     of the agent's own, in which its model has had no part so far; ``put_back``: nothing was shown, and the message
-    stands in the composer again, as after Escape at the keyboard; ``worked``: the agent was seen at work on it."""
+    stands in the composer again, as after Escape at the keyboard; ``worked``: the agent was seen at work on it;
+    ``at_tool``: it was stopped while a tool ran, which it calls a refusal."""
 
     queued: bool = False
     command: bool = False
@@ -37,6 +38,7 @@ class Signs(Struct):
     put_back: bool = False
     worked: bool = False
     refused: bool = False
+    at_tool: bool = False
     dead: int = 0
     at_work: bool = False
     rest_since: float | None = None
@@ -128,7 +130,7 @@ def _said(signs: Signs) -> Ending | None:
         return signs.failed
     if signs.blocked is not None:
         return Failed(code="agent_error" if signs.blocked.kept else "not_delivered", message=signs.blocked.text)
-    if signs.refused:  # a "no" at the keyboard ends the agent's turn
+    if signs.refused and not signs.at_tool:  # a "no" at the keyboard ends the agent's turn
         return Completed(stop_reason="tool_denied")
     return Interrupted(by="keyboard") if signs.broken_off else None
 

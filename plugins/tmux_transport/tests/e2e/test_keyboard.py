@@ -15,7 +15,17 @@ from turnhub_tmux.bridge.access import USER, Access, url_of
 from turnhub_tmux.bridge.installed import installed
 from turnhub_tmux.bridge.state import Secrets, ports
 
-from hub import Completed, Connection, Failed, SessionInfo, TextDelta, ToolFinished, Verdict
+from hub import (
+    Completed,
+    Connection,
+    Failed,
+    Interrupted,
+    SessionInfo,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    Verdict,
+)
 from hub.testing import FakeIdle, FakeTurn, allow, make_session
 
 pytestmark = pytest.mark.anyio
@@ -194,6 +204,33 @@ async def test_what_the_agent_takes_up_while_it_works_is_told_of_in_that_turn(la
     assert [one.status for one in turn.of(ToolFinished)] == ["ok"]
     await lasting.tells_of_nothing()
     assert not turn.problems
+
+
+@pytest.mark.parametrize("by", ["keyboard", "person"])
+async def test_a_tool_that_is_stopped_while_it_runs_was_not_denied(lasting: Lasting, by: str) -> None:
+    """Escape at the keyboard, or an interrupt of the hub: the tool and the turn are interrupted, although the
+    agent says that the call was refused."""
+    world, connection = lasting
+    gate = world.cwd / "gate"
+    if not gate.exists():
+        os.mkfifo(gate)
+    turn = world.turn("GATE stopped")
+    playing = asyncio.create_task(turn.play(connection))
+    await turn.seen(ToolStarted)
+    await world.shows("cat gate")
+    await asyncio.sleep(1.0)  # that it runs has no event
+    if by == "keyboard":
+        world.keys("Escape")
+    else:
+        turn.cancelled.request()
+        await connection.interrupt()
+    ending = await playing
+    assert isinstance(ending, Interrupted)
+    assert ending.by == by
+    assert [one.status for one in turn.of(ToolFinished)] == ["interrupted"]
+    last = world.turn("once more")
+    assert isinstance(await last.play(connection), Completed)
+    assert last.text == "Echo: once more"
 
 
 class Outpaced(FakeTurn):

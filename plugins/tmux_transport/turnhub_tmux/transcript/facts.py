@@ -81,12 +81,14 @@ class Used(RowFact, frozen=True, kw_only=True):
 
 class Result(RowFact, frozen=True, kw_only=True):
     """What the model is told about a call. ``content`` is as it came (text, or blocks). ``denied``: somebody, or
-    a rule, did not let it run. ``detail`` is what the agent itself keeps of it, where it is more."""
+    a rule, did not let it run. ``rejected``: somebody at the keyboard did not, or stopped it while it ran: the
+    agent tells both in the same words. ``detail`` is what the agent itself keeps of it, where it is more."""
 
     tool_use_id: str
     content: Any
     error: bool = False
     denied: bool = False
+    rejected: bool = False
     detail: Any = None
 
 

@@ -49,6 +49,7 @@ _BLOCKED: Final = re.compile(
     r"(?P<said>UserPromptSubmit operation blocked by hook.*?)\s+Original prompt: (?P<prompt>.*)", re.DOTALL
 )
 # The words with which a tool call is refused at the keyboard; newer versions mark it (`toolDenialKind`).
+_REJECTED: Final = "user-rejected"
 _REFUSED: Final = "The user doesn't want to proceed with this tool use."
 
 
@@ -99,12 +100,14 @@ def _is_said(row: Row, text: str) -> bool:
 
 def _result(row: Row, block: Row) -> Result:
     content, error = block.get("content"), block.get("is_error") is True
-    words = content if isinstance(content, str) else ""
+    words, kind = content if isinstance(content, str) else "", _text(row, "toolDenialKind")
+    refused = error and words.startswith(_REFUSED)
     return Result(
         tool_use_id=_text(block, "tool_use_id"),
         content=content,
         error=error,
-        denied=bool(_text(row, "toolDenialKind")) or (error and words.startswith(_REFUSED)),
+        denied=bool(kind) or refused,
+        rejected=kind == _REJECTED or (not kind and refused),
         detail=row.get("toolUseResult"),
     )
 
