@@ -14,6 +14,7 @@ import structlog
 from msgspec.structs import replace
 
 from hub import (
+    ELICITATION,
     Answer,
     Answered,
     AskRequest,
@@ -363,6 +364,11 @@ class Asker:
         given = [one.task for one in self._open if one.task and one.answering]
         if given:  # the agent was faster than the look at what became of the keys
             await asyncio.wait(given, timeout=_SEEN_S)
+
+    def forms(self) -> tuple[str, ...]:
+        """What MCP servers ask and nobody has answered."""
+        asked = [one.asked for one in self._open if one.asked is not None and not one.answering]
+        return tuple(one.ask_id for one in (*asked, *self._asked) if one.tool == ELICITATION)
 
     def close(self) -> None:
         """The turn ends: what is still asked is withdrawn."""

@@ -328,10 +328,14 @@ class Run:
         return failed
 
     async def _stop(self) -> Ending:
+        forms = self._asker.forms()
         self._asker.close()
         self._stopped = (self._turn.message.text, *self._joining.words)
         if await stop(self._turn, self._typist, early=not self._story.begun, also=self._joining.words):
             await self._last_words()
+        if self._bridge is not None:
+            for ask_id in forms:
+                self._bridge.drop(ask_id)
         return await self._ended(Interrupted(by=self._turn.cancelled.by or "person"))
 
     async def _last_words(self) -> None:

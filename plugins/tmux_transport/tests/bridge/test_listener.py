@@ -149,6 +149,27 @@ async def test_a_held_permission_is_let_go_when_the_keyboard_was_faster(
         assert not bridge.answer(asked.ask_id, Allow())
 
 
+@pytest.mark.parametrize("by", ["a prompt", "the turn's end"])
+async def test_a_form_that_nobody_fills_in_any_more_is_cancelled(
+    bridge: Bridge, client: httpx.AsyncClient, body: Body, by: str
+) -> None:
+    """Without an answer the agent would show it on its screen, where it keeps the next message away."""
+    access = await bridge.admit("s")
+    form = {"mcp_server_name": "shop", "message": "What?", "requested_schema": {"type": "object"}}
+    async with bridge.subscribe("s") as facts, asyncio.TaskGroup() as group:
+        held = group.create_task(
+            client.post(access.url, content=body("Elicitation", **form), headers=auth(access))
+        )
+        asked = await upcoming(facts, PermissionAsked)
+        if by == "a prompt":
+            later = body("UserPromptSubmit", prompt="on", prompt_id="another")
+            await client.post(access.url, content=later, headers=auth(access))
+        else:
+            bridge.drop(asked.ask_id)
+        told = (await held).json()["hookSpecificOutput"]
+        assert (told["hookEventName"], told["action"]) == ("Elicitation", "cancel")
+
+
 async def test_an_agent_that_hangs_up_wants_no_answer(bridge: Bridge, body: Body) -> None:
     """A dialog that was left at the keyboard closes the request: the ask is over."""
     access = await bridge.admit("s")

@@ -14,10 +14,11 @@ from typing import Any, Final, Self
 
 from msgspec import Struct
 
+from hub import ELICITATION
 from turnhub_tmux.bridge import posts
 from turnhub_tmux.bridge.access import USER, Access, url_of, user_key
 from turnhub_tmux.bridge.course import Course
-from turnhub_tmux.bridge.decisions import NO_OPINION, Decision, respond
+from turnhub_tmux.bridge.decisions import NO_OPINION, Decision, Fill, respond
 from turnhub_tmux.bridge.facts import AskOver, Fact, PermissionAsked, Unheld
 from turnhub_tmux.bridge.gate import Gate, Posted, Respond
 from turnhub_tmux.bridge.server import Server
@@ -26,6 +27,7 @@ from turnhub_tmux.bridge.subscription import Backlog, Subscription
 
 HOLD_S: Final = 24 * 3600.0
 _KEYS: Final = 1024
+_CANCELLED: Final = respond(Fill(action="cancel"))
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +52,9 @@ class _Held(Struct, frozen=True):
 
     key: str
     body: asyncio.Future[bytes]
+    over: bytes = NO_OPINION
+    """What the agent is told where nobody is asked any more: of what an MCP server wanted it would show a form of
+    its own then, which nobody waits for, and which keeps the next message away."""
 
 
 class Bridge:
@@ -184,6 +189,12 @@ class Bridge:
         self._unheld(held.key, ask_id, reason)
         return True
 
+    def drop(self, ask_id: str) -> None:
+        """Nobody is asked any more: the agent need not wait."""
+        held = self._held.get(ask_id)
+        if held is not None:
+            self._end(ask_id, held.over)
+
     def _end(self, ask_id: str, body: bytes) -> bool:
         held = self._held.get(ask_id)
         if held is None or held.body.done():
@@ -219,10 +230,12 @@ class Bridge:
         hold = posted.key != USER or bool(watched.subscriptions)
         for fact in watched.course.take(post):
             if isinstance(fact, PermissionAsked) and hold:
-                self._held[fact.ask_id] = _Held(key, asyncio.get_running_loop().create_future())
+                body: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+                over = _CANCELLED if fact.tool == ELICITATION else NO_OPINION
+                self._held[fact.ask_id] = _Held(key, body, over)
             watched.publish(fact)
             if isinstance(fact, AskOver):
-                self._end(fact.ask_id, NO_OPINION)
+                self.drop(fact.ask_id)
         if ask_id not in self._held:
             await reply(200, NO_OPINION)
             return
