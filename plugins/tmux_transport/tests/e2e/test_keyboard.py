@@ -128,6 +128,7 @@ class Lasting(NamedTuple):
 async def lasting(request: pytest.FixtureRequest, lasting_worlds: Any) -> AsyncIterator[Lasting]:
     """With hooks or without."""
     world = lasting_worlds(hooks=request.param)
+    world.model.requests.clear()  # of the world before
     async with world.connected() as connection:
         assert isinstance(await world.turn("from the hub").play(connection), Completed)
         yield Lasting(world, connection)
