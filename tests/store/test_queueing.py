@@ -107,7 +107,7 @@ async def test_where_nothing_waits_there_is_nothing_to_go_on_with(desk: Desk) ->
         await desk.store.resume_queue(ids.session_id())
 
 
-@pytest.mark.parametrize("races", [500, pytest.param(10_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("races", [500, pytest.param(10_000, marks=(pytest.mark.full, pytest.mark.timeout(600)))])
 async def test_a_message_never_falls_between_two_turns(redis_desk: Desk, races: int) -> None:
     """A message that wants to wait meets the very end of the turn, again and again: it waits and begins with that
     end, or is told that there is nothing to wait for and begins by itself; each is said once, in a turn of its
