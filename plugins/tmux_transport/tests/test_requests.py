@@ -201,6 +201,19 @@ def test_answers_become_what_a_page_takes(dialog: Callable[[str], Dialog]) -> No
         reply_of(dialog("w200-perm-bash"), bash, answered(allow(input={"command": "other"})))
 
 
+def test_a_dialog_of_the_agents_own_is_asked_about_with_all_that_it_says(claude: Manifest) -> None:
+    """Who is asked whether to trust a folder reads which one."""
+    screen = (
+        " Accessing workspace:\n\n /home/dev/proj1\n\n Quick safety check: Is this a project you created or one"
+        " you trust?\n\n ❯ No, exit\n   Yes, I trust this folder\n\n Enter to confirm · Esc to cancel\n"
+    )
+    found = read(screen, claude).dialog
+    assert found is not None
+    (question,) = of_dialog(found).questions
+    assert "/home/dev/proj1" in question.question
+    assert "one you trust?" in question.question
+
+
 def test_a_menu_of_a_command_takes_one_of_its_options_or_is_left(dialog: Callable[[str], Dialog]) -> None:
     """Words that are none of its options leave it; so does what is no answer at all."""
     menu = replace(dialog("w200-ask-single"), kind="other")

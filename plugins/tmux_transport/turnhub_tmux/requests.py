@@ -107,7 +107,7 @@ def of_dialog(dialog: Dialog) -> AskRequest:
             kind="permission", tool=tool, subject=subject, input=given, source="pane", refuses=refusals(dialog)
         )
     question = Question(
-        question=dialog.question or dialog.title or dialog.text,
+        question=_words_of(dialog),
         header=dialog.title,
         options=_offered(dialog),
         multi_select=dialog.multi,
@@ -123,6 +123,12 @@ def of_dialog(dialog: Dialog) -> AskRequest:
         source="pane",
         refuses=refusals(dialog),
     )
+
+
+def _words_of(dialog: Dialog) -> str:
+    """What it asks. One of the agent's own (which folder is to be trusted, say) is known by all that it says."""
+    asked = dialog.question or dialog.title
+    return asked or dialog.text if dialog.kind == "question" else dialog.text or asked
 
 
 def _offered(dialog: Dialog) -> tuple[QuestionOption, ...]:
