@@ -13,6 +13,8 @@ from turnhub_tmux.typist import PaneTypist, seen_in
 _LOOK_S: Final = 0.06
 _OBEY_S: Final = 1.0
 _BACK_S: Final = 0.8
+_GIVE_S: Final = 5.0
+_SHOWN_S: Final = 2.0
 _PRESSES: Final = 4
 _WHOLE_S: Final = 3.8  # less than the hub's own patience with a turn that is to stop
 _CLEAR_S: Final = 1.5
@@ -22,14 +24,20 @@ async def stop(turn: TurnContext, typist: PaneTypist, *, early: bool = True, als
     """Press the key that interrupts until the agent is at rest, and take back the words that it put into its
     composer again (which it does ``early``, before it has shown anything); whether it was seen to be at rest.
     What waited in its queue (``also``) it goes on to, or puts back as well. Takes four seconds at most."""
-    try:
+    theirs: list[str] = []
+    at_rest = False
+    with suppress(TimeoutError, HubError):
         async with asyncio.timeout(_WHOLE_S):
-            return await _stop(turn, typist, early=early or bool(also), sent=[turn.message.text, *also])
-    except (TimeoutError, HubError):
-        return False
+            sent = [turn.message.text, *also]
+            at_rest = await _stop(turn, typist, early=early or bool(also), sent=sent, theirs=theirs)
+    for draft in theirs:
+        await give_back(turn, typist, draft)
+    return at_rest
 
 
-async def _stop(turn: TurnContext, typist: PaneTypist, *, early: bool, sent: Sequence[str]) -> bool:
+async def _stop(
+    turn: TurnContext, typist: PaneTypist, *, early: bool, sent: Sequence[str], theirs: list[str]
+) -> bool:
     async with turn.exclusive(typist.place) as hold:
         sight = await typist.look()
         if sight.scrolled:
@@ -48,25 +56,41 @@ async def _stop(turn: TurnContext, typist: PaneTypist, *, early: bool, sent: Seq
         at_rest = not _works(sight)
         if at_rest and sight.draft != draft:
             hold.check()
-            await _take_away(typist, sight, sent)
+            await _take_away(typist, sight, sent, theirs)
         return at_rest
 
 
 async def take_back(turn: TurnContext, typist: PaneTypist, sent: Sequence[str]) -> None:
     """Take away the words that the agent has put into its composer again instead of taking them."""
+    theirs: list[str] = []
     with suppress(TimeoutError, HubError):  # a draft is set aside by the next delivery
         async with asyncio.timeout(_WHOLE_S), turn.exclusive(typist.place) as hold:
             sight = await _put_back(typist, await typist.look())
             hold.check()
-            await _take_away(typist, sight, sent)
+            await _take_away(typist, sight, sent, theirs)
+    for draft in theirs:
+        await give_back(turn, typist, draft)
 
 
 async def give_back(turn: TurnContext, typist: PaneTypist, draft: str) -> None:
-    """Put a person's draft into the composer again, once that is free; for a moment."""
+    """Put a person's draft into the composer again, once that is free; for some seconds. Where something else is
+    being written there by then, that stays."""
     with suppress(TimeoutError, HubError):  # its words were told of
-        async with asyncio.timeout(_BACK_S), turn.exclusive(typist.place) as hold:
-            while not _is_free(sight := await typist.look()) or not await typist.paste(sight, draft):
+        async with asyncio.timeout(_GIVE_S), turn.exclusive(typist.place) as hold:
+            while (sight := await typist.look()).composer != "draft":
                 hold.check()
+                if sight.holder in ("shell", "nothing"):
+                    return
+                if _is_free(sight) and await typist.paste(sight, draft):
+                    await _shown(typist)
+                await asyncio.sleep(_LOOK_S)
+
+
+async def _shown(typist: PaneTypist) -> None:
+    """Return when the composer has a draft; for a moment: a paste may be swallowed."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_SHOWN_S):
+            while (await typist.look()).composer != "draft":  # noqa: ASYNC110 - a screen tells nobody
                 await asyncio.sleep(_LOOK_S)
 
 
@@ -75,8 +99,9 @@ def _is_free(sight: Sight) -> bool:
     return usable and sight.composer in ("empty", "ghost")
 
 
-async def _take_away(typist: PaneTypist, sight: Sight, sent: Sequence[str]) -> None:
-    """Of what stands in the composer, what was ``sent``."""
+async def _take_away(typist: PaneTypist, sight: Sight, sent: Sequence[str], left: list[str]) -> None:
+    """Of what stands in the composer, what was ``sent``; a person's words beside it are ``left`` to be given back,
+    also where this is cut off."""
     seen = seen_in(sight)
     if seen is None or not sight.draft:
         return
@@ -84,10 +109,11 @@ async def _take_away(typist: PaneTypist, sight: Sight, sent: Sequence[str]) -> N
     theirs = rest_of(sight.draft, sent, whole=not composer.truncated, blocks=composer.markers)
     if theirs is None:
         return
+    left += [theirs] if theirs else []
     with suppress(TimeoutError):  # a draft is set aside by the next delivery
         async with asyncio.timeout(_CLEAR_S):
-            if await typist.clear(sight) == "cleared" and theirs:
-                await typist.paste(await typist.look(), theirs)
+            if await typist.clear(sight) != "cleared":
+                left.clear()
 
 
 async def take_back_late(turn: TurnContext, typist: PaneTypist, sent: Sequence[str]) -> None:
