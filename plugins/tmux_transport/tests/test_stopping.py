@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
 import pytest
-from turnhub_tmux.stopping import is_of, rest_of
+from turnhub_tmux.stopping import give_back, is_of, rest_of
+
+from hub import Sight
 
 
 @pytest.mark.parametrize(
@@ -60,3 +67,67 @@ def test_a_persons_words_beside_a_block_are_theirs(draft: str, blocks: int, rest
     """The block is ours only where words of ours are not there to be seen; a person's block is left alone."""
     marker = "[Pasted text #1 +40 lines]"
     assert rest_of(draft, ["and this", "never mind"], blocks=[marker] * blocks) == rest
+
+
+class Composer:
+    """A composer of which looks and pastes may fail: ``refused`` pastes find another screen than was looked at,
+    ``swallowed`` ones are never shown, ``busy`` looks see no composer at first."""
+
+    place = "a pane"
+
+    def __init__(self, *, busy: int = 0, refused: int = 0, swallowed: int = 0, draft: str = "") -> None:
+        self.draft = draft
+        self.pastes = 0
+        self._busy, self._refused, self._swallowed = busy, refused, swallowed
+
+    async def look(self) -> Sight:
+        await asyncio.sleep(0)
+        if self._busy:
+            self._busy -= 1
+            return Sight(holder="agent", composer="absent")
+        return Sight(holder="agent", composer="draft" if self.draft else "empty", draft=self.draft)
+
+    async def paste(self, sight: Sight, text: str) -> bool:
+        self.pastes += 1
+        if self._refused:
+            self._refused -= 1
+            return False
+        if self._swallowed:
+            self._swallowed -= 1
+            return True
+        self.draft += text
+        return True
+
+
+class OneTurn:
+    """Whose terminal nobody else types into."""
+
+    @asynccontextmanager
+    async def exclusive(self, place: str) -> AsyncIterator[Any]:
+        class Hold:
+            def check(self) -> None:
+                return
+
+        yield Hold()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "trouble", [{}, {"busy": 5}, {"refused": 3}, {"swallowed": 1}, {"busy": 2, "refused": 2, "swallowed": 1}]
+)
+async def test_a_draft_is_given_back_until_it_stands_there(trouble: dict[str, Any]) -> None:
+    """One look at a screen that is being drawn, or a paste that was refused or swallowed, loses nothing; and it
+    stands there once."""
+    composer: Any = Composer(**trouble)
+    turn: Any = OneTurn()
+    await give_back(turn, composer, "my own")
+    assert composer.draft == "my own"
+
+
+@pytest.mark.anyio
+async def test_what_somebody_writes_meanwhile_is_left_alone() -> None:
+    """Nothing is pasted into words that stand there by then."""
+    composer: Any = Composer(draft="something new")
+    turn: Any = OneTurn()
+    await give_back(turn, composer, "my own")
+    assert (composer.draft, composer.pastes) == ("something new", 0)
