@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import httpx
 import pytest
@@ -13,6 +14,7 @@ from hub.config import RunnerConfig
 from hub.errors import StoreUnavailable
 from hub.events import TurnCompleted, TurnFailed, TurnInterrupted, UserMessage
 from hub.front.app import create_app
+from hub.store import keys
 from hub.store.records import Claim
 from hub.testing.asgi import asgi_client
 from tests.front.door import SSE, Door, Json, kinds, problem, watching
@@ -232,14 +234,22 @@ async def test_steering_is_refused_where_no_transport_takes_words(door: Door) ->
     assert (await door.desk.kinds(sid)).count("user_message") == 1
 
 
+async def asked_to_stop(door: Door, claim: Claim) -> str:
+    """Wait, as a runner does, until the turn is to be stopped; who asked."""
+    pubsub: Any = door.services.store.redis.pubsub()
+    async with pubsub as told:
+        await told.subscribe(keys.runner_channel(claim.runner))
+        async for _ in told.listen():  # the first thing heard is that it listens: what was asked before is there
+            turn = await door.services.store.turn(claim.session_id)
+            assert turn is not None
+            if turn.cancel_by:
+                return turn.cancel_by
+    raise AssertionError("the store hung up")
+
+
 async def end_when_cancelled(door: Door, claim: Claim, failure: TurnFailed | None = None) -> str:
     """Play the runner: end the turn as soon as it is asked to stop, interrupted unless it fails; who asked."""
-    while True:
-        turn = await door.services.store.turn(claim.session_id)
-        assert turn is not None
-        if by := turn.cancel_by:
-            break
-        await asyncio.sleep(0.005)  # a runner is told over pub/sub; this one looks
+    by = await asked_to_stop(door, claim)
     ending = failure or TurnInterrupted(by=by, duration_ms=1)
     await door.desk.finish(claim, ending, go_on=failure is None)
     return by

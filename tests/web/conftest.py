@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
@@ -60,3 +63,12 @@ def visitors(browser: Browser) -> Iterator[Visitors]:
     visitors = Visitors(browser)
     yield visitors
     visitors.leave()
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder with a short name, gone in the end with the tmux in it."""
+    made = Path(tempfile.mkdtemp(prefix="th-"))
+    yield made
+    subprocess.run(["tmux", "-S", str(made / "tmux"), "kill-server"], capture_output=True, check=False)
+    shutil.rmtree(made, ignore_errors=True)

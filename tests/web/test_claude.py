@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,15 +43,6 @@ cwd = {cwd}
 [agents.{name}.env]
 {env}
 """
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder with a short name, gone in the end with the tmux in it."""
-    made = Path(tempfile.mkdtemp(prefix="th-"))
-    yield made
-    subprocess.run(["tmux", "-S", str(made / "tmux"), "kill-server"], capture_output=True, check=False)
-    shutil.rmtree(made, ignore_errors=True)
 
 
 @pytest.fixture

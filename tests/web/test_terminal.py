@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,15 +26,6 @@ transport = "scripted"
 """
 
 pytestmark = [pytest.mark.slow]
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder with a short name and a gate in it, gone in the end with the tmux in it."""
-    made = Path(tempfile.mkdtemp(prefix="th-"))
-    yield made
-    subprocess.run(["tmux", "-S", str(made / "tmux"), "kill-server"], capture_output=True, check=False)
-    shutil.rmtree(made, ignore_errors=True)
 
 
 @pytest.fixture
